@@ -1,0 +1,37 @@
+# Every target sets up what it needs; a second run installs nothing.
+PYTHON ?= python3
+VENV ?= .venv
+RUN := $(VENV)/bin
+
+.PHONY: demo test check format lint types bench clean
+
+demo: $(VENV)/.installed-lab  ## train hard and soft arms on digits, write softaug-demo/report.html
+	$(RUN)/softaug demo
+
+test: $(VENV)/.installed-dev  ## all tests, doctests and examples
+	$(RUN)/pytest
+
+check: format lint types test  ## everything a commit must pass
+
+format: $(VENV)/.installed-dev
+	$(RUN)/ruff format .
+
+lint: $(VENV)/.installed-dev
+	$(RUN)/ruff format --check .
+	$(RUN)/ruff check .
+
+types: $(VENV)/.installed-dev
+	$(RUN)/mypy
+
+bench: $(VENV)/.installed-peers  ## peers side by side; some minutes
+	$(RUN)/softaug bench
+
+clean:
+	rm -rf $(VENV) softaug-demo
+
+$(RUN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed-%: pyproject.toml constraints.txt | $(RUN)/python
+	$(RUN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$*]'
+	touch $@

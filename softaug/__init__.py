@@ -1,0 +1,22 @@
+"""Soft Augmentation: labels that soften with what an augmentation destroyed."""
+
+from softaug.draws import DrawKey
+from softaug.label import SoftLabel
+from softaug.losses import SoftLoss
+from softaug.softening import confidence, retained
+from softaug.transforms import SoftCrop, SoftCutout, SoftErase, SoftNoise, UniformCrop
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DrawKey",
+    "SoftCrop",
+    "SoftCutout",
+    "SoftErase",
+    "SoftLabel",
+    "SoftLoss",
+    "SoftNoise",
+    "UniformCrop",
+    "confidence",
+    "retained",
+]

@@ -1,0 +1,60 @@
+"""Refusing bad input: who, rule, value received, remedy."""
+
+import difflib
+import math
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import torch
+from torch import Tensor
+
+IMAGE_DTYPES = (torch.uint8, torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+def refuse(who: str, rule: str, got: object, remedy: str = "") -> NoReturn:
+    """Raise the `ValueError` that every part of softaug uses for bad input."""
+    raise ValueError(f"{who}: {rule}, got {got}" + (f"; {remedy}" if remedy else ""))
+
+
+def describe(value: object) -> str:
+    """Name a value shortly: the shape and type of a tensor, else its type and value."""
+    if isinstance(value, Tensor):
+        return f"{str(value.dtype).removeprefix('torch.')} tensor of shape {list(value.shape)}"
+    return f"{type(value).__name__} {str(value)[:60]}"
+
+
+def check_positive(who: str, name: str, value: Any, *, infinite: bool = False) -> float:
+    """Return `value` as a float if it is a number above 0 (finite unless `infinite`)."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        refuse(who, f"{name} must be a number > 0", describe(value))
+    if not value > 0 or (math.isinf(value) and not infinite):
+        refuse(who, f"{name} must be > 0" + ("" if infinite else " and finite"), value)
+    return float(value)
+
+
+def check_choice(who: str, name: str, value: Any, choices: Sequence[str]) -> None:
+    """Refuse a `value` that is none of `choices`, naming the nearest."""
+    if value in choices:
+        return
+    near = difflib.get_close_matches(str(value), choices, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else ""
+    refuse(who, f"{name} must be one of {', '.join(map(repr, choices))}", repr(value), hint)
+
+
+def check_integers(who: str, name: str, value: Tensor) -> None:
+    """Refuse a tensor that does not hold whole numbers."""
+    if value.dtype.is_floating_point or value.dtype.is_complex or value.dtype == torch.bool:
+        refuse(who, f"{name} must be integers", describe(value), "labels are class indices")
+
+
+def check_images(who: str, images: Any) -> None:
+    """Refuse what is not one image [C, H, W] or a non-empty batch [B, C, H, W]."""
+    if not isinstance(images, Tensor):
+        remedy = "put torchvision.transforms.v2.PILToTensor() before it"
+        refuse(who, "images must be a tensor", type(images).__name__, remedy)
+    if images.ndim not in (3, 4):
+        refuse(who, "images must be [C, H, W] or [B, C, H, W]", describe(images))
+    if images.dtype not in IMAGE_DTYPES:
+        refuse(who, "images must be uint8 or floating point", describe(images))
+    if images.numel() == 0:
+        refuse(who, "images must not be empty", describe(images))

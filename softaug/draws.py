@@ -1,0 +1,132 @@
+"""Random numbers for transforms: from a generator, or as a pure function of a `DrawKey`.
+
+The keyed generator is Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as
+1, 2, 3", SC 2011), written with int64 tensor operations so that it is vectorised over
+samples and gives the same bits on every device.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Generator, Tensor
+
+from softaug.checks import check_integers, describe, refuse
+
+_LOW = 0xFFFFFFFF
+_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
+_KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
+_ROUNDS = 10
+
+
+class DrawKey(NamedTuple):
+    """Names a draw, so that it is the same in any batch, worker, process and device.
+
+    `index` is the sample's position in the data set: [B] integers for a batch, an int for
+    one image. `stream` tells apart two transforms of one class, or two views of one image;
+    transforms of different classes never share draws.
+    """
+
+    seed: int
+    epoch: int
+    index: Tensor | int
+    stream: int = 0
+
+
+def philox(counter: tuple[Tensor, ...], key: tuple[Tensor | int, Tensor | int]) -> list[Tensor]:
+    """Four independent 32-bit words (as int64 tensors) for each counter of four words."""
+    c0, c1, c2, c3 = counter
+    k0, k1 = key
+    for _ in range(_ROUNDS):
+        # int64 products wrap, which leaves the 64 bits of the unsigned product.
+        left, right = c0 * _MULTIPLIERS[0], c2 * _MULTIPLIERS[1]
+        c0, c1, c2, c3 = (
+            ((right >> 32) & _LOW) ^ c1 ^ k0,
+            right & _LOW,
+            ((left >> 32) & _LOW) ^ c3 ^ k1,
+            left & _LOW,
+        )
+        k0, k1 = (k0 + _KEY_STEPS[0]) & _LOW, (k1 + _KEY_STEPS[1]) & _LOW
+    return [c0, c1, c2, c3]
+
+
+def uniforms(
+    who: str,
+    images: Tensor,
+    num: int,
+    purpose: int,
+    generator: Generator | None,
+    key: DrawKey | None,
+) -> Tensor:
+    """Numbers in (0, 1), [B, num], on the device of `images`; `purpose` is the transform's.
+
+    Without generator or key they come from torch's global generator, as torchvision's do.
+    """
+    if generator is not None and key is not None:
+        refuse(who, "give a generator or a key, not both", "both")
+    batch = len(images) if images.ndim == 4 else 1
+    if key is not None:
+        drawn = _keyed(who, key, images, batch, num, purpose)
+    else:
+        where = images.device if generator is None else generator.device
+        drawn = torch.rand(batch, num, generator=generator, device=where, dtype=precise(where))
+        drawn = drawn.clamp_min(2**-33)  # torch.rand may give 0
+    return drawn.to(images.device, precise(images.device), non_blocking=True)
+
+
+def _keyed(who: str, key: DrawKey, images: Tensor, batch: int, num: int, purpose: int) -> Tensor:
+    index = _check_key(who, key, images, batch)
+    block = torch.arange(math.ceil(num / 4), device=index.device)  # four words a block
+    counter = torch.broadcast_tensors(
+        block,
+        (index & _LOW)[:, None],
+        torch.full_like(block, key.epoch & _LOW),
+        torch.full_like(block, (purpose << 16) + key.stream),
+    )
+    words = philox(counter, (key.seed & _LOW, (key.seed >> 32) & _LOW))
+    flat = torch.stack(words, dim=-1).flatten(1)[:, :num]  # [B, num]
+    return (flat.to(precise(index.device)) + 0.5) * 2**-32
+
+
+def _check_key(who: str, key: DrawKey, images: Tensor, batch: int) -> Tensor:
+    """The key's sample indices, [B]."""
+    if not 0 <= key.stream < 2**16:
+        refuse(who, "key.stream must be in 0..65535", key.stream)
+    index = torch.as_tensor(key.index)
+    check_integers(who, "key.index", index)
+    if images.ndim == 3 and index.numel() == 1:
+        index = index.reshape(1)
+    if index.shape != (batch,):
+        rule = f"key.index must hold one sample index for each of the {batch} images"
+        refuse(who, rule, describe(key.index))
+    return index.long()
+
+
+def truncated_normal(uniform: Tensor, sd: float, limit: float) -> Tensor:
+    """Normal numbers of mean 0 within (-limit, limit), by the inverse CDF.
+
+    The same law as drawing again until it fits, from exactly one uniform number each.
+    """
+    scale = sd * math.sqrt(2)
+    return scale * torch.erfinv((2 * uniform - 1) * math.erf(limit / scale))
+
+
+def normal_field(seeds: Tensor, num: int) -> Tensor:
+    """Standard normal numbers, [B, num] float32, a pure function of each 32-bit seed [B]."""
+    block = torch.arange(math.ceil(num / 4), device=seeds.device)
+    zero = torch.zeros_like(block)
+    counter = torch.broadcast_tensors(block, seeds[:, None], zero, zero)
+    words = [word.float() * 2**-32 for word in philox(counter, (0, 0))]
+    halves = [_box_muller(*words[:2]), _box_muller(*words[2:])]
+    return torch.cat([part for half in halves for part in half], dim=1)[:, :num]
+
+
+def _box_muller(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+    radius = torch.sqrt(-2 * torch.log(first.clamp_min(2**-33)))
+    angle = 2 * math.pi * second
+    return radius * torch.cos(angle), radius * torch.sin(angle)
+
+
+def precise(device: torch.device) -> torch.dtype:
+    """The widest float of a device: Apple's GPUs have no float64."""
+    return torch.float32 if device.type == "mps" else torch.float64

@@ -1,0 +1,64 @@
+"""The equations of soft augmentation (facts: Eqs. 4-7 of the paper), pure functions."""
+
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+from softaug.checks import check_positive, refuse
+
+Number = TypeVar("Number", float, Tensor)
+
+
+def retained(visible: Number, k: float = 2.0) -> Number:
+    """Share of the label's information left: 1 for a whole image, 0 for a blank one.
+
+    Larger `k` keeps it high until most of the image is gone; `k=math.inf` is hard
+    augmentation: 1 as long as anything is visible.
+
+    >>> retained(torch.tensor([1.0, 0.5, 0.0]), k=2)
+    tensor([1.0000, 0.7500, 0.0000])
+    >>> retained(0.5, k=3)
+    0.875
+    """
+    check_positive("retained", "k", k, infinite=True)
+    return 1 - (1 - visible) ** k
+
+
+def confidence(retained: Number, num_classes: int) -> Number:
+    """Probability of the true class: chance for a blank image, 1 for a whole one (Eq. 7).
+
+    >>> confidence(torch.tensor([1.0, 0.75, 0.0]), num_classes=10)
+    tensor([1.0000, 0.7750, 0.1000])
+    >>> confidence(0.0, num_classes=4)
+    0.25
+    """
+    check_num_classes("confidence", num_classes)
+    chance = 1 / num_classes
+    return chance + (1 - chance) * retained
+
+
+def soft_target(labels: Tensor, retained: Tensor, prior: Tensor) -> Tensor:
+    """Dense targets: the label's share is `retained`, the rest follows `prior`.
+
+    `labels` and `retained` are [B]; `prior` is what one would guess without the image,
+    [C] for all classes alike or [B, C] for each sample. Returns [B, C].
+
+    >>> soft_target(torch.tensor([2]), torch.tensor([0.5]), torch.full((4,), 0.25))
+    tensor([[0.1250, 0.1250, 0.6250, 0.1250]])
+    """
+    share = retained.unsqueeze(-1)
+    rest = (1 - share) * prior
+    return rest.scatter_add(-1, labels.long().unsqueeze(-1), share.to(rest.dtype))
+
+
+def check_num_classes(who: str, num_classes: int) -> None:
+    """Refuse fewer than two classes: there is nothing to be unsure about."""
+    if num_classes < 2:
+        refuse(who, "the number of classes must be at least 2", num_classes)
+
+
+def uniform_prior(num_classes: int, like: Tensor) -> Tensor:
+    """Chance for every class, [C], with the type and device of `like`."""
+    check_num_classes("uniform_prior", num_classes)
+    return torch.full((num_classes,), 1 / num_classes, dtype=like.dtype, device=like.device)

@@ -1,0 +1,160 @@
+"""What every soft transform does: draw, apply, report."""
+
+import operator
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, overload
+
+import torch
+from torch import Generator, Tensor, nn
+from torchvision import tv_tensors
+
+from softaug.checks import (
+    check_images,
+    check_integers,
+    check_positive,
+    describe,
+    refuse,
+)
+from softaug.draws import DrawKey, uniforms
+from softaug.label import SoftLabel
+from softaug.softening import retained
+
+Labels = Tensor | int | SoftLabel
+
+
+class Params(Protocol):
+    """Drawn parameters: one row for each image; `visible` is the share of it that is left."""
+
+    @property
+    def visible(self) -> Tensor: ...
+
+
+P = TypeVar("P", bound=Params)
+
+
+class SoftTransform(nn.Module, Generic[P]):
+    """Base of the soft transforms: `t(images, labels) -> (images, SoftLabel)`.
+
+    Takes one image [C, H, W] with an int label, or a batch [B, C, H, W] with labels [B]
+    (parameters are drawn for each sample); uint8 or float; any device. A subclass writes
+    `_draw` (uniform numbers to parameters) and `_apply` (a batch and its parameters to a
+    batch), and takes a `purpose` number of its own, so that its keyed draws are its own.
+    """
+
+    purpose: ClassVar[int]
+    num_uniforms: ClassVar[int]
+
+    def __init__(self, k: float) -> None:
+        super().__init__()
+        self.k = check_positive(self.name, "k", k, infinite=True)
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__
+
+    def forward(
+        self,
+        images: Tensor,
+        labels: Labels,
+        *,
+        generator: Generator | None = None,
+        key: DrawKey | None = None,
+    ) -> tuple[Tensor, SoftLabel]:
+        """Draw, apply and report in one go."""
+        check_images(self.name, images)
+        _check_labels(self.name, images, labels)
+        params = self.draw(images, generator=generator, key=key)
+        return self.apply(images, params), self.report(labels, params)
+
+    def draw(
+        self, images: Tensor, *, generator: Generator | None = None, key: DrawKey | None = None
+    ) -> P:
+        """Parameters for each image, each [B] (B = 1 for one image); reads only the shape."""
+        check_images(self.name, images)
+        uniform = uniforms(self.name, images, self.num_uniforms, self.purpose, generator, key)
+        return self._draw(uniform, images.shape[-2], images.shape[-1])
+
+    @overload
+    def apply(self, images: Tensor, params: P) -> Tensor: ...
+
+    @overload
+    def apply(self, images: Callable[[nn.Module], Any]) -> "SoftTransform[P]": ...
+
+    def apply(self, images: Any, params: Any = None) -> Any:
+        """Transform `images` by `params`; no randomness, so drawn parameters can be replayed.
+
+        (With a function alone it is `nn.Module.apply`, which parents call on their children.)
+        """
+        if params is None and callable(images) and not isinstance(images, Tensor):
+            return super().apply(images)
+        check_images(self.name, images)
+        plain = images.as_subclass(Tensor)
+        batch = plain if plain.ndim == 4 else plain.unsqueeze(0)
+        _check_params(self.name, len(batch), params)
+        out = self._apply(batch, params).view(images.shape)
+        return tv_tensors.wrap(out, like=images) if _is_tv_tensor(images) else out
+
+    def report(self, labels: Labels, params: P) -> SoftLabel:
+        """The labels with what is left of them; a `SoftLabel` composes by multiplication."""
+        kept = retained(params.visible, self.k)
+        before = labels.retained if isinstance(labels, SoftLabel) else None
+        label = labels.label if isinstance(labels, SoftLabel) else labels
+        if isinstance(label, Tensor) and label.ndim == 1:
+            now = kept.float()
+            return SoftLabel(label, now if before is None else now * before)
+        return SoftLabel(operator.index(label), kept.item() * (1.0 if before is None else before))
+
+    def _draw(self, uniform: Tensor, height: int, width: int) -> P:
+        raise NotImplementedError
+
+    def _apply(self, batch: Tensor, params: P) -> Tensor:
+        raise NotImplementedError
+
+    def extra_repr(self) -> str:
+        shown = {n: v for n, v in vars(self).items() if n != "training" and n[0] != "_"}
+        return ", ".join(f"{name}={value!r}" for name, value in shown.items())
+
+
+def _is_tv_tensor(images: Tensor) -> bool:
+    return isinstance(images, tv_tensors.TVTensor)
+
+
+def _check_labels(who: str, images: Tensor, labels: Any) -> None:
+    label = labels.label if isinstance(labels, SoftLabel) else labels
+    if isinstance(label, Tensor):
+        check_integers(who, "labels", label)
+    if images.ndim == 3:
+        _check_one_label(who, label)
+        return
+    expected = (len(images),)
+    for part in labels if isinstance(labels, SoftLabel) else (label,):
+        if not isinstance(part, Tensor) or part.shape != expected:
+            remedy = "pass a tensor of class indices"
+            refuse(who, f"labels of {len(images)} images must be [B]", describe(part), remedy)
+
+
+def _check_one_label(who: str, label: Any) -> None:
+    if isinstance(label, Tensor) and label.ndim > 0:
+        refuse(who, "the label of one image must be an int", describe(label))
+    try:
+        operator.index(label)
+    except TypeError:
+        refuse(who, "the label of one image must be an int", describe(label))
+
+
+def _check_params(who: str, batch: int, params: Any) -> None:
+    if params is None:
+        refuse(who, "apply needs the images and their drawn parameters", "no parameters")
+    if params.visible.shape != (batch,):
+        rule = f"apply needs parameters for each of the {batch} images"
+        refuse(who, rule, f"parameters for {params.visible.numel()}")
+
+
+def pixel_rows(images: Tensor) -> Tensor:
+    """0, 1, ... H - 1 on the device of `images`."""
+    return torch.arange(images.shape[-2], device=images.device)
+
+
+def pixel_columns(images: Tensor) -> Tensor:
+    """0, 1, ... W - 1 on the device of `images`."""
+    return torch.arange(images.shape[-1], device=images.device)

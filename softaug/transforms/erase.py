@@ -1,0 +1,122 @@
+"""A rectangle of each image is erased: random erasing and Cutout, with softening."""
+
+import math
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from softaug.checks import describe, refuse
+from softaug.transforms.base import SoftTransform, pixel_columns, pixel_rows
+from softaug.transforms.fill import Fill, check_fill, fill_values
+
+
+class EraseParams(NamedTuple):
+    """The erased rectangle, wholly inside the image, and the share of the image left."""
+
+    top: Tensor  # [B] int64
+    left: Tensor  # [B] int64
+    height: Tensor  # [B] int64, 0 where nothing is erased
+    width: Tensor  # [B] int64
+    visible: Tensor  # [B]
+
+
+class _Erase(SoftTransform[EraseParams]):
+    """Erasing a rectangle that a subclass draws."""
+
+    def __init__(self, k: float, fill: Fill) -> None:
+        super().__init__(k)
+        self.fill = check_fill(self.name, fill)
+
+    def _apply(self, batch: Tensor, params: EraseParams) -> Tensor:
+        rows = _between(pixel_rows(batch), params.top, params.height)  # [B, H]
+        columns = _between(pixel_columns(batch), params.left, params.width)  # [B, W]
+        erased = rows[:, None, :, None] & columns[:, None, None, :]  # [B, 1, H, W]
+        return torch.where(erased, fill_values(self.name, self.fill, batch), batch)
+
+
+class SoftErase(_Erase):
+    """Erase, with probability `p`, a rectangle inside each image (random erasing, softened).
+
+    Its share of the image is even in `area`, its height / width log-even in `ratio`; where
+    it would not fit, its sides are cut to the image's. visible = 1 - erased share, counted
+    in pixels. After a crop the product counts area that was blank already a second time.
+    """
+
+    purpose = 4
+    num_uniforms = 5
+
+    def __init__(
+        self,
+        area: tuple[float, float] = (0.02, 0.33),
+        ratio: tuple[float, float] = (0.3, 3.3),
+        k: float = 2.0,
+        fill: Fill = 0,
+        p: float = 1.0,
+    ) -> None:
+        super().__init__(k, fill)
+        self.area = _check_range(self.name, "area", area, most=1.0)
+        self.ratio = _check_range(self.name, "ratio", ratio, most=math.inf)
+        if not 0 <= p <= 1:
+            refuse(self.name, "p must be a probability in 0..1", p)
+        self.p = float(p)
+
+    def _draw(self, uniform: Tensor, height: int, width: int) -> EraseParams:
+        small, large = self.area
+        flat, tall = map(math.log, self.ratio)
+        pixels = (small + (large - small) * uniform[:, 0]) * height * width
+        ratio = torch.exp(flat + (tall - flat) * uniform[:, 1])
+        tall_side = (pixels * ratio).sqrt().round().clamp(1, height)
+        wide_side = (pixels / ratio).sqrt().round().clamp(1, width)
+        top = (uniform[:, 2] * (height - tall_side + 1)).floor()
+        left = (uniform[:, 3] * (width - wide_side + 1)).floor()
+        tall_side = tall_side * (uniform[:, 4] < self.p)
+        return _rectangle(top, left, tall_side, wide_side, height * width)
+
+
+class SoftCutout(_Erase):
+    """Erase a square of edge `length` centred anywhere in the image, clipped at its border.
+
+    This is Cutout: near the border less than the whole square is erased, and `visible`
+    counts what really was.
+    """
+
+    purpose = 5
+    num_uniforms = 2
+
+    def __init__(self, length: int = 8, k: float = 2.0, fill: Fill = 0) -> None:
+        super().__init__(k, fill)
+        if isinstance(length, bool) or not isinstance(length, int) or length < 1:
+            refuse(self.name, "length must be a whole number of pixels >= 1", describe(length))
+        self.length = length
+
+    def _draw(self, uniform: Tensor, height: int, width: int) -> EraseParams:
+        top, bottom = self._side(uniform[:, 0], height)
+        left, right = self._side(uniform[:, 1], width)
+        return _rectangle(top, left, bottom - top, right - left, height * width)
+
+    def _side(self, uniform: Tensor, edge: int) -> tuple[Tensor, Tensor]:
+        start = (uniform * edge).floor() - self.length // 2
+        return start.clamp(0, edge), (start + self.length).clamp(0, edge)
+
+
+def _rectangle(
+    top: Tensor, left: Tensor, height: Tensor, width: Tensor, pixels: int
+) -> EraseParams:
+    visible = 1 - height * width / pixels
+    return EraseParams(top.long(), left.long(), height.long(), width.long(), visible)
+
+
+def _between(position: Tensor, start: Tensor, length: Tensor) -> Tensor:
+    """Whether each position [N] lies in each sample's interval, [B, N]."""
+    return (position >= start[:, None]) & (position < (start + length)[:, None])
+
+
+def _check_range(who: str, name: str, value: Any, most: float) -> tuple[float, float]:
+    try:
+        low, high = map(float, value)
+    except (TypeError, ValueError):
+        refuse(who, f"{name} must be a pair (low, high)", describe(value))
+    if not 0 < low <= high <= most or math.isinf(high):
+        refuse(who, f"{name} must be 0 < low <= high" + f" <= {most:g}" * (most < math.inf), value)
+    return low, high
