@@ -29,7 +29,7 @@ class DrawKey(NamedTuple):
 
     seed: int
     epoch: int
-    index: Tensor | int
+    index: Tensor | int  # type: ignore[assignment]  # hides tuple.index, which no one needs
     stream: int = 0
 
 
@@ -77,7 +77,7 @@ def uniforms(
 def _keyed(who: str, key: DrawKey, images: Tensor, batch: int, num: int, purpose: int) -> Tensor:
     index = _check_key(who, key, images, batch)
     block = torch.arange(math.ceil(num / 4), device=index.device)  # four words a block
-    counter = torch.broadcast_tensors(
+    counter = torch.broadcast_tensors(  # type: ignore[no-untyped-call]
         block,
         (index & _LOW)[:, None],
         torch.full_like(block, key.epoch & _LOW),
@@ -115,7 +115,9 @@ def normal_field(seeds: Tensor, num: int) -> Tensor:
     """Standard normal numbers, [B, num] float32, a pure function of each 32-bit seed [B]."""
     block = torch.arange(math.ceil(num / 4), device=seeds.device)
     zero = torch.zeros_like(block)
-    counter = torch.broadcast_tensors(block, seeds[:, None], zero, zero)
+    counter = torch.broadcast_tensors(  # type: ignore[no-untyped-call]
+        block, seeds[:, None], zero, zero
+    )
     words = [word.float() * 2**-32 for word in philox(counter, (0, 0))]
     halves = [_box_muller(*words[:2]), _box_muller(*words[2:])]
     return torch.cat([part for half in halves for part in half], dim=1)[:, :num]

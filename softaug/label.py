@@ -45,9 +45,9 @@ class SoftLabel(NamedTuple):
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> SoftLabel:
         """The same batch of labels on `device`; one sample's numbers stay as they are."""
-        return SoftLabel(
-            *(
-                value.to(device, non_blocking=non_blocking) if isinstance(value, Tensor) else value
-                for value in self
-            )
-        )
+        label, kept = self
+        if isinstance(label, Tensor):
+            label = label.to(device, non_blocking=non_blocking)
+        if isinstance(kept, Tensor):
+            kept = kept.to(device, non_blocking=non_blocking)
+        return SoftLabel(label, kept)

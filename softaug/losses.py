@@ -65,8 +65,7 @@ class SoftLoss(nn.Module):
 
     def forward(self, logits: Tensor, label: Tensor | SoftLabel) -> Tensor:
         """Loss of a batch."""
-        _check_shapes(logits, label)
-        labels, kept = label if isinstance(label, SoftLabel) else (label, None)
+        labels, kept = _check_shapes(logits, label)
         validate = self._validates(logits)
         if validate:
             _check_values(logits, labels, kept)
@@ -170,28 +169,31 @@ def _check_prior(prior: str | Tensor | Sequence[Any]) -> Tensor | None:
     return table.float()
 
 
-def _check_shapes(logits: Tensor, label: Any) -> None:
+def _check_shapes(logits: Tensor, label: Any) -> tuple[Tensor, Tensor | None]:
+    """The labels and what is retained of them (None for plain labels), each [B]."""
     if logits.ndim != 2 or len(logits) == 0:
         refuse("SoftLoss", "logits must be a non-empty [B, C]", describe(logits))
     if not logits.dtype.is_floating_point:
         refuse("SoftLoss", "logits must be floating point", describe(logits))
     check_num_classes("SoftLoss", logits.shape[1])
-    names = ("label", "retained") if isinstance(label, SoftLabel) else ("label",)
-    parts = label if isinstance(label, SoftLabel) else (label,)
-    for name, part in zip(names, parts, strict=True):
-        _check_part(logits, name, part)
-    check_integers("SoftLoss", "label", parts[0])
-    if len(parts) == 2 and not parts[1].dtype.is_floating_point:
-        refuse("SoftLoss", "retained must be floating point", describe(parts[1]))
+    if not isinstance(label, SoftLabel):
+        return _check_part(logits, "label", label, integer=True), None
+    labels = _check_part(logits, "label", label.label, integer=True)
+    return labels, _check_part(logits, "retained", label.retained, integer=False)
 
 
-def _check_part(logits: Tensor, name: str, part: Any) -> None:
+def _check_part(logits: Tensor, name: str, part: Any, *, integer: bool) -> Tensor:
     if not isinstance(part, Tensor) or part.shape != logits.shape[:1]:
         rule = f"{name} must be a tensor [B] with one value for each of the {len(logits)} logits"
         refuse("SoftLoss", rule, describe(part), "[B, 1] is not broadcast")
     if part.device != logits.device:
         rule = f"{name} must be on the logits' device {logits.device}"
         refuse("SoftLoss", rule, part.device, "use label.to(logits.device)")
+    if integer:
+        check_integers("SoftLoss", name, part)
+    elif not part.dtype.is_floating_point:
+        refuse("SoftLoss", f"{name} must be floating point", describe(part))
+    return part
 
 
 def _check_values(logits: Tensor, labels: Tensor, kept: Tensor | None) -> None:

@@ -22,7 +22,8 @@ def retained(visible: Number, k: float = 2.0) -> Number:
     0.875
     """
     check_positive("retained", "k", k, infinite=True)
-    return 1 - (1 - visible) ** k
+    lost: Number = (1 - visible) ** k
+    return 1 - lost
 
 
 def confidence(retained: Number, num_classes: int) -> Number:

@@ -37,7 +37,7 @@ class SoftTransform(nn.Module, Generic[P]):
 
     Takes one image [C, H, W] with an int label, or a batch [B, C, H, W] with labels [B]
     (parameters are drawn for each sample); uint8 or float; any device. A subclass writes
-    `_draw` (uniform numbers to parameters) and `_apply` (a batch and its parameters to a
+    `_draw` (uniform numbers to parameters) and `_render` (a batch and its parameters to a
     batch), and takes a `purpose` number of its own, so that its keyed draws are its own.
     """
 
@@ -91,7 +91,7 @@ class SoftTransform(nn.Module, Generic[P]):
         plain = images.as_subclass(Tensor)
         batch = plain if plain.ndim == 4 else plain.unsqueeze(0)
         _check_params(self.name, len(batch), params)
-        out = self._apply(batch, params).view(images.shape)
+        out = self._render(batch, params).view(images.shape)
         return tv_tensors.wrap(out, like=images) if _is_tv_tensor(images) else out
 
     def report(self, labels: Labels, params: P) -> SoftLabel:
@@ -107,7 +107,7 @@ class SoftTransform(nn.Module, Generic[P]):
     def _draw(self, uniform: Tensor, height: int, width: int) -> P:
         raise NotImplementedError
 
-    def _apply(self, batch: Tensor, params: P) -> Tensor:
+    def _render(self, batch: Tensor, params: P) -> Tensor:
         raise NotImplementedError
 
     def extra_repr(self) -> str:
@@ -116,7 +116,7 @@ class SoftTransform(nn.Module, Generic[P]):
 
 
 def _is_tv_tensor(images: Tensor) -> bool:
-    return isinstance(images, tv_tensors.TVTensor)
+    return isinstance(images, tv_tensors.TVTensor)  # type: ignore[attr-defined]
 
 
 def _check_labels(who: str, images: Tensor, labels: Any) -> None:

@@ -28,7 +28,7 @@ class _Erase(SoftTransform[EraseParams]):
         super().__init__(k)
         self.fill = check_fill(self.name, fill)
 
-    def _apply(self, batch: Tensor, params: EraseParams) -> Tensor:
+    def _render(self, batch: Tensor, params: EraseParams) -> Tensor:
         rows = _between(pixel_rows(batch), params.top, params.height)  # [B, H]
         columns = _between(pixel_columns(batch), params.left, params.width)  # [B, W]
         erased = rows[:, None, :, None] & columns[:, None, None, :]  # [B, 1, H, W]

@@ -15,9 +15,10 @@ def check_fill(who: str, fill: Any) -> Fill:
     """Return `fill` if it is a number, one number per channel, or "mean"."""
     if fill == "mean" or _is_number(fill):
         return fill  # type: ignore[no-any-return]
-    if isinstance(fill, Sequence) and not isinstance(fill, str) and all(map(_is_number, fill)):
-        return tuple(fill)
-    refuse(who, 'fill must be a number, one per channel, or "mean"', describe(fill))
+    listed = isinstance(fill, Sequence) and not isinstance(fill, str) and len(fill) > 0
+    if not listed or not all(map(_is_number, fill)):
+        refuse(who, 'fill must be a number, one per channel, or "mean"', describe(fill))
+    return tuple(fill)
 
 
 def fill_values(who: str, fill: Fill, images: Tensor) -> Tensor:

@@ -41,7 +41,7 @@ class SoftNoise(SoftTransform[NoiseParams]):
         field = (uniform[:, 1] * 2**32).long()
         return NoiseParams(alpha, field, 1 - alpha.abs())
 
-    def _apply(self, batch: Tensor, params: NoiseParams) -> Tensor:
+    def _render(self, batch: Tensor, params: NoiseParams) -> Tensor:
         full_range = 255.0 if batch.dtype == torch.uint8 else 1.0
         size = (full_range * self.noise_sd * params.alpha).float().view(-1, 1, 1, 1)
         noise = normal_field(params.field, batch[0].numel()).view(batch.shape)
