@@ -3,6 +3,7 @@
 import difflib
 import math
 from collections.abc import Sequence
+from numbers import Integral, Real
 from typing import Any, NoReturn
 
 import torch
@@ -25,11 +26,19 @@ def describe(value: object) -> str:
 
 def check_positive(who: str, name: str, value: Any, *, infinite: bool = False) -> float:
     """Return `value` as a float if it is a number above 0 (finite unless `infinite`)."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, Real):
         refuse(who, f"{name} must be a number > 0", describe(value))
-    if not value > 0 or (math.isinf(value) and not infinite):
+    number = float(value)
+    if not number > 0 or (math.isinf(number) and not infinite):
         refuse(who, f"{name} must be > 0" + ("" if infinite else " and finite"), value)
-    return float(value)
+    return number
+
+
+def check_whole(who: str, name: str, value: Any, *, least: int) -> int:
+    """Return `value` as an int if it is a whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        refuse(who, f"{name} must be a whole number >= {least}", describe(value))
+    return int(value)
 
 
 def check_choice(who: str, name: str, value: Any, choices: Sequence[str]) -> None:

@@ -71,7 +71,8 @@ def uniforms(
         where = images.device if generator is None else generator.device
         drawn = torch.rand(batch, num, generator=generator, device=where, dtype=precise(where))
         drawn = drawn.clamp_min(2**-33)  # torch.rand may give 0
-    return drawn.to(images.device, precise(images.device), non_blocking=True)
+    to_device = images.device.type != "cpu"  # a copy to the CPU must be waited for
+    return drawn.to(images.device, precise(images.device), non_blocking=to_device)
 
 
 def _keyed(who: str, key: DrawKey, images: Tensor, batch: int, num: int, purpose: int) -> Tensor:

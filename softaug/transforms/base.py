@@ -102,7 +102,9 @@ class SoftTransform(nn.Module, Generic[P]):
         if isinstance(label, Tensor) and label.ndim == 1:
             now = kept.float()
             return SoftLabel(label, now if before is None else now * before)
-        return SoftLabel(operator.index(label), kept.item() * (1.0 if before is None else before))
+        return SoftLabel(
+            operator.index(label), kept.item() * (1.0 if before is None else float(before))
+        )
 
     def _draw(self, uniform: Tensor, height: int, width: int) -> P:
         raise NotImplementedError

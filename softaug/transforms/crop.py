@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from softaug.checks import check_positive, describe, refuse
+from softaug.checks import check_positive, check_whole, refuse
 from softaug.draws import truncated_normal
 from softaug.transforms.base import SoftTransform, pixel_rows
 from softaug.transforms.fill import Fill, check_fill, fill_values
@@ -78,9 +78,7 @@ class UniformCrop(_ShiftedCrop):
 
     def __init__(self, reach: int = 4, k: float = 2.0, fill: Fill = 0) -> None:
         super().__init__(k, fill)
-        if isinstance(reach, bool) or not isinstance(reach, int) or reach < 0:
-            refuse(self.name, "reach must be a whole number of pixels >= 0", describe(reach))
-        self.reach = reach
+        self.reach = check_whole(self.name, "reach", reach, least=0)
 
     def _offsets(self, uniform: Tensor, edge: int, longer: int) -> Tensor:
         if self.reach >= edge:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from softaug.checks import describe, refuse
+from softaug.checks import check_whole, describe, refuse
 from softaug.transforms.base import SoftTransform, pixel_columns, pixel_rows
 from softaug.transforms.fill import Fill, check_fill, fill_values
 
@@ -86,9 +86,7 @@ class SoftCutout(_Erase):
 
     def __init__(self, length: int = 8, k: float = 2.0, fill: Fill = 0) -> None:
         super().__init__(k, fill)
-        if isinstance(length, bool) or not isinstance(length, int) or length < 1:
-            refuse(self.name, "length must be a whole number of pixels >= 1", describe(length))
-        self.length = length
+        self.length = check_whole(self.name, "length", length, least=1)
 
     def _draw(self, uniform: Tensor, height: int, width: int) -> EraseParams:
         top, bottom = self._side(uniform[:, 0], height)

@@ -1,6 +1,7 @@
 """What is put where there is no image."""
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import torch
@@ -42,4 +43,4 @@ def _check_fits(who: str, numbers: Sequence[Any], images: Tensor) -> None:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
+    return isinstance(value, Real) and not isinstance(value, bool) and value == value

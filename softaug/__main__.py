@@ -1,0 +1,5 @@
+"""`python -m softaug` is the `softaug` command."""
+
+from softaug.cli import main
+
+main()

@@ -1,0 +1,48 @@
+"""The Python code of README and guide runs; the docs' links lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+
+
+def python_blocks(page: str) -> str:
+    return "\n".join(re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL))
+
+
+def test_the_readme_loop_runs_and_trains():
+    images = torch.randint(0, 256, (64, 1, 8, 8), dtype=torch.uint8).float() / 255
+    data = TensorDataset(images, torch.arange(64) % 10)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+    before = model[1].weight.detach().clone()
+    scope = {
+        "loader": DataLoader(data, batch_size=16),
+        "model": model,
+        "optimizer": torch.optim.SGD(model.parameters(), lr=0.1),
+    }
+    exec(python_blocks("README.md"), scope)
+    assert scope["loss"].isfinite()
+    assert not torch.equal(before, model[1].weight)
+
+
+def test_the_guide_runs_from_top_to_bottom():
+    exec(python_blocks("docs/guide.md"), {"__name__": "guide"})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_to_files_lead_somewhere(page):
+    links = re.findall(r"\]\(([^)#\s]+)\)", page.read_text())
+    missing = [n for n in links if "://" not in n and not (page.parent / n).exists()]
+    assert missing == []
+
+
+def test_the_readme_names_the_commands_that_the_makefile_has():
+    makefile = (ROOT / "Makefile").read_text()
+    for command in re.findall(r"^make (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE):
+        assert re.search(rf"^{command}:", makefile, re.MULTILINE), command
