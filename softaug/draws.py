@@ -33,21 +33,25 @@ class DrawKey(NamedTuple):
     stream: int = 0
 
 
-def philox(counter: tuple[Tensor, ...], key: tuple[Tensor | int, Tensor | int]) -> list[Tensor]:
-    """Four independent 32-bit words (as int64 tensors) for each counter of four words."""
+def philox(counter: tuple[Tensor, ...], key: tuple[int, int]) -> list[Tensor]:
+    """Four independent 32-bit words (as int64 tensors) for each counter of four words.
+
+    The counter's words broadcast; unexpanded they save the first rounds much work.
+    """
     c0, c1, c2, c3 = counter
     k0, k1 = key
     for _ in range(_ROUNDS):
         # int64 products wrap, which leaves the 64 bits of the unsigned product.
         left, right = c0 * _MULTIPLIERS[0], c2 * _MULTIPLIERS[1]
-        c0, c1, c2, c3 = (
-            ((right >> 32) & _LOW) ^ c1 ^ k0,
-            right & _LOW,
-            ((left >> 32) & _LOW) ^ c3 ^ k1,
-            left & _LOW,
-        )
+        # A product stands for its low word: the next _mix drops the bits above.
+        c0, c1, c2, c3 = _mix(right, c1, k0), right, _mix(left, c3, k1), left
         k0, k1 = (k0 + _KEY_STEPS[0]) & _LOW, (k1 + _KEY_STEPS[1]) & _LOW
-    return [c0, c1, c2, c3]
+    return [c0, c1 & _LOW, c2, c3 & _LOW]
+
+
+def _mix(product: Tensor, word: Tensor, key: int) -> Tensor:
+    """High word of `product` ^ `word` ^ `key`; in place, which halves the time of a field."""
+    return ((product >> 32) ^ word).bitwise_xor_(key).bitwise_and_(_LOW)
 
 
 def uniforms(
@@ -78,7 +82,7 @@ def uniforms(
 def _keyed(who: str, key: DrawKey, images: Tensor, batch: int, num: int, purpose: int) -> Tensor:
     index = _check_key(who, key, images, batch)
     block = torch.arange(math.ceil(num / 4), device=index.device)  # four words a block
-    counter = torch.broadcast_tensors(  # type: ignore[no-untyped-call]
+    counter = (
         block,
         (index & _LOW)[:, None],
         torch.full_like(block, key.epoch & _LOW),
@@ -86,7 +90,8 @@ def _keyed(who: str, key: DrawKey, images: Tensor, batch: int, num: int, purpose
     )
     words = philox(counter, (key.seed & _LOW, (key.seed >> 32) & _LOW))
     flat = torch.stack(words, dim=-1).flatten(1)[:, :num]  # [B, num]
-    return (flat.to(precise(index.device)) + 0.5) * 2**-32
+    drawn = (flat.to(precise(index.device)) + 0.5) * 2**-32
+    return drawn.clamp_max(1 - torch.finfo(drawn.dtype).eps / 2)  # float32 may round to 1
 
 
 def _check_key(who: str, key: DrawKey, images: Tensor, batch: int) -> Tensor:
@@ -116,10 +121,7 @@ def normal_field(seeds: Tensor, num: int) -> Tensor:
     """Standard normal numbers, [B, num] float32, a pure function of each 32-bit seed [B]."""
     block = torch.arange(math.ceil(num / 4), device=seeds.device)
     zero = torch.zeros_like(block)
-    counter = torch.broadcast_tensors(  # type: ignore[no-untyped-call]
-        block, seeds[:, None], zero, zero
-    )
-    words = [word.float() * 2**-32 for word in philox(counter, (0, 0))]
+    words = [w.float() * 2**-32 for w in philox((block, seeds[:, None], zero, zero), (0, 0))]
     halves = [_box_muller(*words[:2]), _box_muller(*words[2:])]
     return torch.cat([part for half in halves for part in half], dim=1)[:, :num]
 

@@ -1,5 +1,6 @@
 """The loss that turns `retained` into a target and a weight."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -125,8 +126,11 @@ def _divergence_uniform(
     other = kept * (smoothing / (num_classes - 1)) + (1 - kept) / num_classes  # each wrong class
     extra = kept * (1 - smoothing * num_classes / (num_classes - 1))  # true class on top
     true = other + extra
-    entropy = -(torch.xlogy(true, true) + (num_classes - 1) * torch.xlogy(other, other))
-    return -extra * _pick(log_probs, labels) - other * log_probs.sum(1) - entropy
+    negentropy = torch.xlogy(true, true) + (num_classes - 1) * torch.xlogy(other, other)
+    # The sum stands before the pick, so that in backward the pick's gradient comes first and
+    # the sum's is added to it in place: one [B, C] less at the peak.
+    everything = log_probs.sum(1)
+    return negentropy - (extra * _pick(log_probs, labels) + other * everything)
 
 
 def _smoothed_target(labels: Tensor, kept: Tensor, prior: Tensor, smoothing: float) -> Tensor:
@@ -203,13 +207,18 @@ def _check_values(logits: Tensor, labels: Tensor, kept: Tensor | None) -> None:
         raise ValueError(
             f"SoftLoss: label {wrong} is outside the model's {logits.shape[1]} classes"
         )
-    if kept is not None and not bool(((kept >= 0) & (kept <= 1)).all()):
+    if kept is None:
+        return
+    least, most = (float(bound) for bound in kept.detach().aminmax())
+    if not (least >= 0 and most <= 1):  # also when either is NaN
         sample = int((~((kept >= 0) & (kept <= 1))).nonzero()[0])
         refuse("SoftLoss", "retained must be in [0, 1]", f"{float(kept[sample])} (sample {sample})")
 
 
 def _check_finite(loss: Tensor, logits: Tensor) -> None:
-    if bool(loss.detach().isfinite().all()):
+    if math.isfinite(loss.detach().sum()):  # no sum of infinities or NaNs is finite; cheapest
+        return
+    if bool(loss.detach().isfinite().all()):  # the sum alone overflowed
         return
     sample = int((~loss.detach().isfinite()).nonzero()[0])
     row = logits[sample].detach()

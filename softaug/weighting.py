@@ -32,6 +32,6 @@ def global_mean(values: Tensor) -> Tensor:
     """Mean over the values of all processes, a scalar; processes may hold unequal numbers."""
     if not (dist.is_available() and dist.is_initialized()):
         return values.mean()
-    total = torch.stack([values.sum(), values.new_tensor(values.numel())])
+    total = torch.stack([values.sum(), values.new_full((), values.numel())])
     dist.all_reduce(total)
     return total[0] / total[1]

@@ -100,7 +100,8 @@ def shift(images: Tensor, dx: Tensor, dy: Tensor, fill: Tensor) -> Tensor:
     strips[..., width:].view(batch, channels, height, 2, width)[..., 0, :] = images
     source = pixel_rows(images) + dy[:, None]  # [B, H]
     outside = (source < 0) | (source >= height)
-    start = (width + source * 2 * width + dx[:, None]).masked_fill(outside, 0)
+    across = dx.clamp(-width, width)[:, None]  # further would reach the next row
+    start = (width + source * 2 * width + across).masked_fill(outside, 0)
     channel = torch.arange(batch * channels, device=images.device).view(batch, channels, 1)
     windows = strips.as_strided((strips.numel() - width + 1, width), (1, 1))
     rows = windows.index_select(0, (channel * length + start[:, None]).flatten())

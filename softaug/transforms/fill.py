@@ -30,7 +30,8 @@ def fill_values(who: str, fill: Fill, images: Tensor) -> Tensor:
         return (means.round() if images.dtype == torch.uint8 else means).to(images.dtype)
     numbers = fill if isinstance(fill, tuple) else (fill,)
     _check_fits(who, numbers, images)
-    return torch.tensor(numbers, device=images.device).to(images.dtype).view(1, -1, 1, 1)
+    values = torch.tensor(numbers).to(images.dtype).view(1, -1, 1, 1)
+    return values.to(images.device, non_blocking=True)  # torch.tensor(device=...) would sync
 
 
 def _check_fits(who: str, numbers: Sequence[Any], images: Tensor) -> None:

@@ -1,0 +1,6 @@
+"""Networks."""
+
+from softaug.models.resnet import resnet8
+from softaug.models.standardise import Standardise
+
+__all__ = ["Standardise", "resnet8"]

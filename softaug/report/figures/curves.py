@@ -1,0 +1,42 @@
+"""Confidence against the visible share, for each k."""
+
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from softaug.report.palette import INK, LINE_STYLES, series
+from softaug.report.results import Curves
+from softaug.report.svg import draw_svg, fraction_axis
+
+_LABELS_AT = (0.5, 0.4, 0.3, 0.2)  # visible share at which each curve carries its name
+
+
+def softening_curves(curves: Curves, used_k: float) -> Markup:
+    """One line for each k, the run's own k thick and in colour."""
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_subplot()
+        for index, (k, values) in enumerate(curves["confidence"].items()):
+            used = float(k) == used_k
+            axes.plot(
+                curves["visible"],
+                values,
+                color=series(2) if used else INK,
+                linewidth=2.6 if used else 1.1,
+                linestyle="-" if used else LINE_STYLES[index % 2 - 2 if index == 3 else index % 2],
+                label=f"k = {k}" + (" (this run)" if used else ""),
+            )
+        axes.set(xlabel="visible share of the image, %", ylabel="confidence of the target, %")
+        axes.set(xlim=(0, 1), ylim=(0, 1.02))
+        fraction_axis(axes, x=True, y=True)
+        axes.legend(loc="lower right", handlelength=3)
+
+    return draw_svg("curves", _alt(curves), 210, draw)
+
+
+def _alt(curves: Curves) -> str:
+    middle = min(range(len(curves["visible"])), key=lambda i: abs(curves["visible"][i] - 0.5))
+    values = (f"{v[middle]:.2f} for k = {k}" for k, v in curves["confidence"].items())
+    return (
+        "Softening curves: the target's confidence rises with the visible share of the image, "
+        f"earlier for larger k. Half visible it is {', '.join(values)}."
+    )

@@ -1,0 +1,96 @@
+"""One self-contained HTML page from one result file."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from softaug.report import palette
+from softaug.report.figures.curves import softening_curves
+from softaug.report.figures.occlusion import occlusion_curves
+from softaug.report.figures.offsets import drawn_offsets, mean_visible
+from softaug.report.figures.reliability import arm_bins, means, reliability_diagram
+from softaug.report.figures.samples import sample_views
+from softaug.report.headline import headline
+from softaug.report.results import Arm, check_results, read_results
+from softaug.report.summary import Summary, summarise
+from softaug.report.table import num_seeds, table_rows
+
+
+def write_report(results: Path) -> Path:
+    """Write `report.html` beside a result file (given itself or its folder); return its path.
+
+    The page needs no network and no other file; equal results give equal bytes.
+    """
+    page = render(read_results(results))
+    out = (results if results.is_dir() else results.parent) / "report.html"
+    part = out.with_name(out.name + ".part")
+    part.write_text(page, encoding="utf-8", newline="\n")
+    os.replace(part, out)
+    return out
+
+
+def render(results: Mapping[str, Any]) -> str:
+    """The page as text."""
+    checked = check_results(results)
+    summary = summarise(results)
+    settings = checked["settings"]
+    return (
+        _environment()
+        .get_template("comparison.html")
+        .render(
+            results=checked,
+            summary=summary,
+            num_seeds=num_seeds(summary),
+            headline=headline(results),
+            rows=table_rows(summary),
+            curves=softening_curves(checked["curves"], settings["k"]),
+            occlusion=occlusion_curves(summary),
+            arms=[
+                _arm_view(arm, index, summary, settings["image_size"])
+                for index, arm in enumerate(checked["arms"])
+            ],
+            samples=sample_views(checked["samples"]),
+            colours=(*palette.PAGE, *palette.SERIES),
+        )
+    )
+
+
+def _arm_view(arm: Arm, index: int, summary: Summary, size: int) -> dict[str, object]:
+    """What the template shows of one arm."""
+    bins = arm_bins(arm)
+    confidence, accuracy = means(bins)
+    return {
+        "arm": arm,
+        "offsets": drawn_offsets(arm, index, size),
+        "mean_visible": mean_visible(arm, size),
+        "reliability": reliability_diagram(arm, index),
+        "bins": bins,
+        "confidence": confidence,
+        "accuracy": accuracy,
+        "ece": summary.arms[index].estimates["ece"],
+    }
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("softaug.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["percent"] = lambda share, digits=0: f"{100 * share:.{digits}f}"
+    environment.filters["number"] = lambda value: f"{value:,}"
+    environment.filters["plain"] = _plain
+    return environment
+
+
+def _plain(value: object) -> str:
+    """A setting as text: strings as they are, all else as JSON."""
+    if value is None:
+        return "not known"
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,75 @@
+"""The table of a comparison, the same in the terminal and on the page."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from softaug.report.headline import headline
+from softaug.report.summary import Metric, Summary, summarise
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A mean and its standard error as shown; `best` marks the best mean of the row."""
+
+    mean: str
+    se: str
+    best: bool
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric across the arms."""
+
+    name: str
+    higher_is_better: bool
+    cells: tuple[Cell, ...]
+
+
+def table_rows(summary: Summary) -> list[Row]:
+    """A row for each metric, a cell for each arm."""
+    return [_row(summary, metric) for metric in summary.metrics]
+
+
+def _row(summary: Summary, metric: Metric) -> Row:
+    best, cells = summary.best(metric), []
+    for arm in summary.arms:
+        value = arm.estimates[metric.key]
+        se = "" if value.se is None else metric.show(value.se)
+        cells.append(Cell(metric.show(value.mean), se, arm.name in best))
+    name = metric.name[0].upper() + metric.name[1:] + (", %" if metric.percent else "")
+    return Row(name, metric.higher_is_better, tuple(cells))
+
+
+def num_seeds(summary: Summary) -> str:
+    """The number of seeds of the arms: one number, or one for each arm where they differ.
+
+    An arm has the same number of seeds in every metric.
+    """
+    counts = [next(iter(arm.estimates.values())).n for arm in summary.arms]
+    return ", ".join(map(str, counts if len(set(counts)) > 1 else counts[:1]))
+
+
+def print_table(results: Mapping[str, Any], console: Console) -> None:
+    """Print the table of the report, and the verdicts under it."""
+    summary = summarise(results)
+    caption = f"Mean ± standard error over seeds, n = {num_seeds(summary)}. * best mean."
+    table = Table(caption=caption, caption_justify="left")
+    table.add_column("")
+    for arm in summary.arms:
+        table.add_column(Text(arm.name), justify="right")
+    for row in table_rows(summary):
+        arrow = "↑" if row.higher_is_better else "↓"
+        table.add_row(f"{row.name} {arrow}", *map(_terminal_cell, row.cells))
+    console.print(table)
+    for finding in headline(results).findings:
+        console.print(Text(finding.sentence))
+
+
+def _terminal_cell(cell: Cell) -> Text:
+    spread = f" ± {cell.se}" if cell.se else ""
+    return Text(f"{cell.mean}{spread}{' *' if cell.best else '  '}", "bold" if cell.best else "")

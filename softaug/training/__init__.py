@@ -1,0 +1,1 @@
+"""Training: the one place that joins data, transforms, models, losses and metrics."""

@@ -1,0 +1,181 @@
+"""The demo: hard and soft crops side by side on real digits, in about two minutes.
+
+    softaug demo
+
+What to expect, and how the settings were chosen: docs/method.md.
+"""
+
+import dataclasses
+import json
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from torch import Tensor
+
+from softaug.data.digits import NUM_CLASSES, Images, digits
+from softaug.draws import DrawKey
+from softaug.losses import SoftLoss
+from softaug.softening import confidence, retained
+from softaug.training.environment import environment, num_cores
+from softaug.training.supervised import Arm, Plan
+from softaug.training.trial import Trial, build_model
+from softaug.training.workers import run_trials
+from softaug.transforms import SoftCrop, UniformCrop
+
+SCHEMA = 1
+NUM_OFFSETS = 400
+NUM_SAMPLES = 10
+SAMPLE_SIGMA = 0.3  # the paper's, for the pictures: it draws crops of every visibility
+
+
+@dataclass(frozen=True)
+class DemoSettings:
+    """Everything the demo's numbers depend on, except the code."""
+
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+    epochs: int = 60
+    batch: int = 50
+    lr: float = 0.1
+    weight_decay: float = 5e-4
+    sigma: float = 0.1
+    k: float = 2.0
+    soften: str = "target"
+    reach: int = 2  # pixels of 16, as the usual 4 of 32
+    width: int = 8
+    num_train: int = 600
+    occlusion_draws: int = 5
+    processes: int = field(default_factory=num_cores)
+    command: str = "softaug demo"
+
+
+def arms(settings: DemoSettings) -> list[Arm]:
+    """The arms compared: the last two see the very same crops."""
+    mild = UniformCrop(settings.reach, k=settings.k)
+    normal = SoftCrop(settings.sigma, k=settings.k)
+    return [
+        Arm("hard mild crop", mild, SoftLoss(soften="none")),
+        Arm("hard aggressive crop", normal, SoftLoss(soften="none")),
+        Arm("soft crop", normal, SoftLoss(soften=settings.soften)),
+    ]
+
+
+def trials(settings: DemoSettings) -> list[Trial]:
+    """Every arm with every seed, arms in turn."""
+    plan = Plan(settings.epochs, settings.batch, settings.lr, weight_decay=settings.weight_decay)
+    return [
+        Trial(
+            arm,
+            seed,
+            plan,
+            num_train=settings.num_train,
+            width=settings.width,
+            split="test",
+            occlusion_draws=settings.occlusion_draws,
+        )
+        for arm in arms(settings)
+        for seed in settings.seeds
+    ]
+
+
+def run_demo(settings: DemoSettings, out: Path, console: Console) -> Path:
+    """Train and measure all arms; write `out/results.json` and return its path."""
+    start = time.perf_counter()
+    runs = run_trials(trials(settings), settings.processes, console)
+    results = {
+        "schema": SCHEMA,
+        "settings": _describe_settings(settings),
+        "environment": {**environment(), "seconds": round(time.perf_counter() - start, 1)},
+        "arms": [
+            _describe_arm(arm, settings, runs[place * len(settings.seeds) :])
+            for place, arm in enumerate(arms(settings))
+        ],
+        "curves": softening_curves(),
+        "samples": sample_crops(settings),
+    }
+    return write_json(results, out / "results.json")
+
+
+def softening_curves() -> dict[str, Any]:
+    """The target's confidence as the image goes from hidden to whole, for k = 1..4."""
+    visible = torch.linspace(0, 1, 101, dtype=torch.float64)
+    curves = {str(k): confidence(retained(visible, k), NUM_CLASSES) for k in (1, 2, 3, 4)}
+    return {
+        "visible": visible.tolist(),
+        "confidence": {k: curve.tolist() for k, curve in curves.items()},
+    }
+
+
+def sample_crops(settings: DemoSettings) -> list[dict[str, Any]]:
+    """One crop of each digit, from a whole image to a tenth of one."""
+    data = digits(settings.num_train).train
+    crop = SoftCrop(SAMPLE_SIGMA, k=settings.k)
+    wanted = torch.linspace(1, 0.1, NUM_SAMPLES)
+    return [
+        _sample(crop, data, int((data.labels == digit).nonzero()[0]), float(visible))
+        for digit, visible in enumerate(wanted)
+    ]
+
+
+def _sample(crop: SoftCrop, data: Images, place: int, wanted: float) -> dict[str, Any]:
+    """The draw for one image that leaves closest to `wanted` of it."""
+    many = data.images[place].expand(NUM_OFFSETS, -1, -1, -1)
+    drawn = crop.draw(many, key=DrawKey(0, 0, torch.arange(NUM_OFFSETS)))
+    nearest = int((drawn.visible - wanted).abs().argmin())
+    params = type(drawn)(*(values[nearest : nearest + 1] for values in drawn))
+    label = crop.report(data.labels[place : place + 1], params)
+    return {
+        "label": int(data.labels[place]),
+        "original": data.images[place, 0].tolist(),
+        "image": crop.apply(data.images[place], params)[0].tolist(),
+        "dx": int(params.dx),
+        "dy": int(params.dy),
+        "visible": float(params.visible),
+        "retained": float(torch.as_tensor(label.retained)),
+        "confidence": float(label.confidence(NUM_CLASSES)),
+        "target": label.dense(NUM_CLASSES)[0].tolist(),
+    }
+
+
+def _describe_arm(arm: Arm, settings: DemoSettings, runs: list[dict[str, Any]]) -> dict[str, Any]:
+    size = digits(settings.num_train).train.images.shape[1:]
+    key = DrawKey(settings.seeds[0], 0, torch.arange(NUM_OFFSETS))
+    drawn = arm.transform.draw(torch.empty(NUM_OFFSETS, *size), key=key)
+    return {
+        "name": arm.name,
+        "transform": repr(arm.transform),
+        "loss": repr(arm.loss),
+        "offsets": torch.stack([drawn.dx, drawn.dy], 1).tolist(),
+        "runs": runs[: len(settings.seeds)],
+    }
+
+
+def _describe_settings(settings: DemoSettings) -> dict[str, Any]:
+    splits = digits(settings.num_train)
+    model = build_model(splits.train.images, settings.width, seed=0)
+    return {
+        **dataclasses.asdict(settings),
+        "image_size": splits.train.images.shape[-1],
+        "num_validation": len(splits.validation.labels),
+        "num_test": len(splits.test.labels),
+        "num_classes": NUM_CLASSES,
+        "model": f"resnet8(width={settings.width})",
+        "num_parameters": sum(_numel(part) for part in model.parameters()),
+        "sample_transform": repr(SoftCrop(SAMPLE_SIGMA, k=settings.k)),
+    }
+
+
+def _numel(values: Tensor) -> int:
+    return values.numel()
+
+
+def write_json(results: dict[str, Any], path: Path) -> Path:
+    """Write beside `path`, then rename: whoever reads `path` finds a whole file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    unfinished.write_text(json.dumps(results, allow_nan=False) + "\n")
+    return unfinished.replace(path)

@@ -1,0 +1,64 @@
+"""Where a result was made: versions, hardware, commit."""
+
+import os
+import platform
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import softaug
+
+
+def environment() -> dict[str, Any]:
+    """What one needs to know to repeat a result, as plain strings and numbers."""
+    packages = {name: package_version(name) for name in ("torch", "torchvision", "scikit-learn")}
+    return {
+        "softaug": softaug.__version__,
+        "commit": commit(Path(softaug.__file__).parent.parent),
+        "python": platform.python_version(),
+        **packages,
+        "platform": platform.platform(),
+        "cpu": cpu_name(),
+        "cores": num_cores(),
+        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+    }
+
+
+def num_cores() -> int:
+    """Cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def package_version(name: str) -> str:
+    """The installed version, or "not installed"."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def cpu_name() -> str:
+    """The processor as the system names it."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def commit(repository: Path) -> str | None:
+    """The checked-out commit, read from `.git`; None where there is none."""
+    git = repository / ".git"
+    try:
+        head = (git / "HEAD").read_text().strip()
+        if not head.startswith("ref: "):
+            return head
+        name = head.removeprefix("ref: ")
+        if (git / name).exists():
+            return (git / name).read_text().strip()
+        packed = (git / "packed-refs").read_text().splitlines()
+    except OSError:
+        return None
+    return next((line.split()[0] for line in packed if line.endswith(f" {name}")), None)

@@ -1,0 +1,252 @@
+import math
+
+import pytest
+import torch
+from scipy import stats
+
+from softaug import DrawKey, SoftCrop, SoftNoise, UniformCrop
+from softaug.draws import normal_field, philox, truncated_normal, uniforms
+from softaug.transforms import SoftTransform
+
+NUM = 50_000
+
+
+def images(num, height=1, width=1):
+    """A batch that has a shape but no memory: draws read only the shape."""
+    return torch.zeros(()).expand(num, 1, height, width)
+
+
+def keyed(num=NUM, columns=2, *, purpose=1, seed=0, epoch=0, first=0, stream=0):
+    key = DrawKey(seed, epoch, torch.arange(first, first + num), stream)
+    return uniforms("test", images(num), columns, purpose, None, key)
+
+
+def correlation(first, second):
+    return torch.corrcoef(torch.stack([first, second]))[0, 1].abs().item()
+
+
+@pytest.mark.parametrize(
+    ("counter", "key", "expected"),
+    [
+        ("00000000 " * 4, "00000000 " * 2, "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+        ("ffffffff " * 4, "ffffffff " * 2, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+        (
+            "243f6a88 85a308d3 13198a2e 03707344",
+            "a4093822 299f31d0",
+            "d16cfe09 94fdcceb 5001e420 24126ea1",
+        ),
+    ],
+)
+def test_philox_gives_the_known_answers_of_random123(counter, key, expected):
+    words = philox(
+        tuple(torch.tensor([int(word, 16)]) for word in counter.split()),
+        tuple(int(word, 16) for word in key.split()),
+    )
+    assert " ".join(f"{word.item():08x}" for word in words) == expected
+
+
+def test_keyed_numbers_are_even_and_inside_0_to_1():
+    drawn = keyed(columns=5)
+    assert drawn.dtype == torch.float64
+    assert 0 < drawn.min()
+    assert drawn.max() < 1
+    for column in drawn.T:
+        assert stats.kstest(column.numpy(), "uniform").pvalue > 1e-3
+
+
+def test_keyed_numbers_of_columns_and_neighbours_are_unrelated():
+    drawn = keyed(columns=5)
+    between_columns = [correlation(drawn[:, 0], drawn[:, other]) for other in range(1, 5)]
+    between_samples = [correlation(column[1:], column[:-1]) for column in drawn.T]
+    assert max(between_columns + between_samples) < 4 / math.sqrt(NUM)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"seed": 1}, {"seed": 1 << 32}, {"epoch": 1}, {"stream": 1}, {"purpose": 2}, {"first": 1}],
+    ids=str,
+)
+def test_every_part_of_the_key_gives_unrelated_draws(change):
+    first, second = keyed(), keyed(**change)
+    assert not (first == second).any(dim=1).any()
+    assert correlation(first[:, 0], second[:, 0]) < 4 / math.sqrt(NUM)
+
+
+def test_a_key_gives_the_same_draws_in_any_batch():
+    whole = keyed(10)
+    parts = torch.cat([keyed(3, first=0), keyed(6, first=3), keyed(1, first=9)])
+    assert torch.equal(whole, parts)
+
+
+def test_asking_for_more_numbers_keeps_the_first():
+    assert torch.equal(keyed(7, 2), keyed(7, 9)[:, :2])
+
+
+def test_keyed_draws_stay_as_they_are_between_releases():
+    drawn = keyed(2, seed=7, epoch=3, first=41)
+    assert drawn.tolist() == [
+        [0.8316285839537159, 0.8564112222520635],
+        [0.9748642080230638, 0.009390593622811139],
+    ]
+
+
+def test_negative_and_large_seeds_and_indices_are_usable():
+    index = torch.tensor([0, 2**32 - 1])
+    drawn = uniforms("test", images(2), 4, 1, None, DrawKey(-1, 2**31, index, 65535))
+    assert bool(((drawn > 0) & (drawn < 1)).all())
+    assert drawn.unique().numel() == 8
+
+
+def test_keyed_numbers_stay_below_1_where_there_is_no_float64(monkeypatch):
+    monkeypatch.setattr("softaug.draws.precise", lambda device: torch.float32)
+    monkeypatch.setattr("softaug.draws.philox", lambda *_: [torch.full((1, 1), 2**32 - 1)] * 4)
+    drawn = keyed(1)
+    assert drawn.dtype == torch.float32
+    assert drawn.max() < 1
+
+
+def test_generator_of_the_same_state_gives_the_same_numbers():
+    states = [torch.Generator().manual_seed(5) for _ in range(2)]
+    first, second = (uniforms("test", images(9), 3, 1, state, None) for state in states)
+    again = uniforms("test", images(9), 3, 1, states[0], None)
+    assert torch.equal(first, second)
+    assert not torch.equal(first, again)
+
+
+def test_without_generator_or_key_torchs_own_seed_decides():
+    torch.manual_seed(11)
+    first = uniforms("test", images(9), 3, 1, None, None)
+    torch.manual_seed(11)
+    assert torch.equal(first, uniforms("test", images(9), 3, 1, None, None))
+
+
+def test_a_key_leaves_torchs_own_generator_alone():
+    before = torch.get_rng_state()
+    keyed(4)
+    assert torch.equal(before, torch.get_rng_state())
+
+
+@pytest.mark.parametrize("sigma", [0.1, 0.3, 0.375, 1.0])
+def test_truncated_normal_is_the_law_of_redrawing_until_it_fits(sigma):
+    drawn = truncated_normal(keyed()[:, 0], sigma, limit=1)
+    generator = torch.Generator().manual_seed(1)
+    redrawn = sigma * torch.randn(6 * NUM, generator=generator, dtype=torch.float64)
+    redrawn = redrawn[redrawn.abs() < 1]
+    assert drawn.abs().max() < 1
+    assert stats.ks_2samp(drawn.numpy(), redrawn.numpy()).pvalue > 1e-3
+
+
+def test_truncated_normal_is_odd_in_its_uniform_and_0_at_the_middle():
+    uniform = torch.tensor([0.5, 0.1, 0.9], dtype=torch.float64)
+    middle, low, high = truncated_normal(uniform, 0.3, limit=1).tolist()
+    assert middle == 0
+    assert low == pytest.approx(-high)
+
+
+def offsets(transform, height, width, num=NUM):
+    return transform.draw(images(num, height, width), key=DrawKey(0, 0, torch.arange(num)))
+
+
+def whole_pixel_law(sd, edge):
+    """P(offset) for -edge < offset < edge: a truncated normal cut to whole pixels toward 0."""
+    law = stats.truncnorm(-edge / sd, edge / sd, scale=sd)
+    steps = range(1 - edge, edge)
+    return [law.cdf(s + (s >= 0)) - law.cdf(s - (s <= 0)) for s in steps]
+
+
+def counts(values, edge):
+    return torch.bincount(values + edge - 1, minlength=2 * edge - 1).numpy()
+
+
+@pytest.mark.parametrize(("height", "width"), [(32, 32), (24, 32), (32, 20)])
+def test_crop_offsets_follow_the_truncated_law_cut_toward_zero(height, width):
+    params = offsets(SoftCrop(sigma=0.3), height, width)
+    sd = 0.3 * max(height, width)
+    for drawn, edge in ((params.dx, width), (params.dy, height)):
+        expected = NUM * torch.tensor(whole_pixel_law(sd, edge), dtype=torch.float64)
+        assert stats.chisquare(counts(drawn, edge), expected.numpy()).pvalue > 1e-3
+
+
+def test_crop_offsets_have_the_counts_of_drawing_again_until_they_fit():
+    drawn = counts(offsets(SoftCrop(sigma=0.375), 32, 32).dx, 32)
+    generator = torch.Generator().manual_seed(2)
+    tries = 12 * torch.randn(2 * NUM, generator=generator, dtype=torch.float64)
+    redrawn = counts(tries[tries.abs() < 32].trunc().long(), 32)
+    assert stats.chi2_contingency([drawn, redrawn]).pvalue > 1e-3
+
+
+def test_crop_offsets_have_the_mean_and_sd_of_the_truncated_normal():
+    dx = offsets(SoftCrop(sigma=0.3), 320, 320).dx.double() / 320
+    law = stats.truncnorm(-1 / 0.3, 1 / 0.3, scale=0.3)
+    assert dx.mean().item() == pytest.approx(0, abs=0.005)
+    assert dx.std().item() == pytest.approx(law.std(), abs=0.005)
+    assert dx.abs().max() < 1
+
+
+def test_crop_offsets_of_axes_and_samples_are_unrelated():
+    params = offsets(SoftCrop(sigma=0.3), 32, 32)
+    dx, dy = params.dx.double(), params.dy.double()
+    pairs = [
+        (dx, dy),
+        (dx.abs(), dy.abs()),
+        (dx[1:], dx[:-1]),
+        (dy[1:], dy[:-1]),
+        (dx[1:], dy[:-1]),
+    ]
+    assert max(correlation(*pair) for pair in pairs) < 4 / math.sqrt(NUM)
+
+
+@pytest.mark.parametrize(("sigma", "expected"), [(0.3, 0.603), (0.375, 0.522)])
+def test_mean_visible_share_is_the_papers(sigma, expected):
+    visible = offsets(SoftCrop(sigma=sigma), 32, 32).visible
+    assert visible.mean().item() == pytest.approx(expected, abs=0.003)
+
+
+@pytest.mark.parametrize("reach", [0, 4, 16])
+def test_uniform_crop_draws_every_whole_offset_equally_often(reach):
+    params = offsets(UniformCrop(reach), 32, 24)
+    for drawn in (params.dx, params.dy):
+        found = torch.bincount(drawn + reach, minlength=2 * reach + 1)
+        assert found.numel() == 2 * reach + 1
+        assert reach == 0 or stats.chisquare(found.numpy()).pvalue > 1e-3
+
+
+def test_noise_strength_is_a_truncated_normal():
+    alpha = offsets(SoftNoise(sigma=0.5), 2, 2).alpha
+    law = stats.truncnorm(-2, 2, scale=0.5)
+    assert stats.kstest(alpha.numpy(), law.cdf).pvalue > 1e-3
+
+
+def test_normal_field_is_standard_normal_without_pattern():
+    field = normal_field(torch.arange(50), 1000).double()
+    assert stats.kstest(field.flatten().numpy(), "norm").pvalue > 1e-3
+    quarters = field.split(250, dim=1)
+    related = [correlation(quarters[0].flatten(), q.flatten()) for q in quarters[1:]]
+    related += [correlation(field[1:].flatten(), field[:-1].flatten())]
+    assert max(related) < 4 / math.sqrt(12_500)
+
+
+def test_normal_field_depends_on_its_seed_alone():
+    one, three = normal_field(torch.tensor([7]), 30), normal_field(torch.tensor([6, 7, 8]), 30)
+    assert torch.equal(one[0], three[1])
+    assert not torch.equal(three[0], three[1])
+
+
+@pytest.mark.parametrize("num", [1, 3, 4, 5, 4093])
+def test_normal_field_has_as_many_finite_numbers_as_asked(num):
+    field = normal_field(torch.tensor([0, 2**32 - 1]), num)
+    assert field.shape == (2, num)
+    assert bool(field.isfinite().all())
+
+
+def final_subclasses(kind):
+    below = [sub for child in kind.__subclasses__() for sub in final_subclasses(child)]
+    return below or [kind]
+
+
+def test_purposes_of_transforms_are_distinct():
+    ours = [k for k in final_subclasses(SoftTransform) if k.__module__.startswith("softaug.")]
+    purposes = {kind.__name__: kind.purpose for kind in ours}
+    assert len(ours) >= 5
+    assert len(set(purposes.values())) == len(purposes), purposes
+    assert all(0 < purpose < 2**16 for purpose in purposes.values())  # counter word: 16 bits
