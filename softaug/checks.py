@@ -45,9 +45,14 @@ def check_choice(who: str, name: str, value: Any, choices: Sequence[str]) -> Non
     """Refuse a `value` that is none of `choices`, naming the nearest."""
     if value in choices:
         return
-    near = difflib.get_close_matches(str(value), choices, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else ""
-    refuse(who, f"{name} must be one of {', '.join(map(repr, choices))}", repr(value), hint)
+    rule = f"{name} must be one of {', '.join(map(repr, choices))}"
+    refuse(who, rule, repr(value), nearest(str(value), choices))
+
+
+def nearest(value: str, choices: Sequence[str]) -> str:
+    """A question that names the choice most like `value`; empty where none is like it."""
+    near = difflib.get_close_matches(value, choices, n=1)
+    return f"did you mean {near[0]!r}?" if near else ""
 
 
 def check_integers(who: str, name: str, value: Tensor) -> None:
