@@ -24,6 +24,7 @@ def demo(
     """Compare hard and soft crops on real digits; writes a report that any browser shows.
 
     Args:
+        settings: What to train; the defaults are what docs/method.md explains.
         out: Folder for results.json and report.html.
     """
     console = Console()

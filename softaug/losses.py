@@ -175,7 +175,7 @@ def _check_prior(prior: str | Tensor | Sequence[Any]) -> Tensor | None:
 
 def _check_shapes(logits: Tensor, label: Any) -> tuple[Tensor, Tensor | None]:
     """The labels and what is retained of them (None for plain labels), each [B]."""
-    if logits.ndim != 2 or len(logits) == 0:
+    if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) == 0:
         refuse("SoftLoss", "logits must be a non-empty [B, C]", describe(logits))
     if not logits.dtype.is_floating_point:
         refuse("SoftLoss", "logits must be floating point", describe(logits))

@@ -1,4 +1,5 @@
 import json
+import math
 import subprocess
 import sys
 
@@ -40,47 +41,57 @@ def test_global_mean_keeps_the_type_of_its_values(dtype):
     assert (mean.item(), mean.dtype, mean.shape) == (1.5, dtype, ())
 
 
-TWO_PROCESSES = """
+SPLITS = {
+    "2 and 3": [WEIGHTS[:2], WEIGHTS[2:]],
+    "1 and 4": [WEIGHTS[:1], WEIGHTS[1:]],
+    "all zero": [[0.0], [0.0, 0.0]],
+}
+ONE_OF_TWO_PROCESSES = """
 import json, sys
 import torch, torch.distributed as dist
 from softaug import SoftLabel, SoftLoss
 from softaug.weighting import batch_weights
 
-rank, where, parts = int(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
+rank, where, splits = int(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
 dist.init_process_group("gloo", init_method="file://" + where, rank=rank, world_size=2)
-weights = torch.tensor(parts[rank])
-out = {name: batch_weights(weights, name).tolist() for name in ("batch_mean", "normalised")}
-logits = torch.zeros(len(weights), 2)
-labels = SoftLabel(torch.zeros(len(weights), dtype=torch.long), weights)
-out["loss"] = SoftLoss("weight", "normalised", reduction="none")(logits, labels).tolist()
+out = {}
+for split, parts in splits.items():
+    weights = torch.tensor(parts[rank])
+    out[split] = {w: batch_weights(weights, w).tolist() for w in ("batch_mean", "normalised")}
+    label = SoftLabel(torch.zeros(len(weights), dtype=torch.long), weights)
+    loss = SoftLoss("weight", "normalised", reduction="none")(torch.zeros(len(weights), 2), label)
+    out[split]["loss"] = loss.tolist()
 print(json.dumps(out))
 dist.destroy_process_group()
 """
 
 
-def run_two_processes(where, parts):
-    """What each of two gloo processes computes from its part of the weights, joined."""
+@pytest.fixture(scope="module")
+def by_two_processes(tmp_path_factory):
+    """Split to what two gloo processes compute from their parts of the weights, joined."""
+    where = tmp_path_factory.mktemp("gloo") / "store"
     commands = [
-        [sys.executable, "-c", TWO_PROCESSES, str(rank), str(where), json.dumps(parts)]
+        [sys.executable, "-c", ONE_OF_TWO_PROCESSES, str(rank), str(where), json.dumps(SPLITS)]
         for rank in range(2)
     ]
     started = [subprocess.Popen(c, stdout=subprocess.PIPE, text=True) for c in commands]
     first, second = (json.loads(process.communicate(timeout=120)[0]) for process in started)
-    return {name: first[name] + second[name] for name in first}
+    return {s: {name: first[s][name] + second[s][name] for name in first[s]} for s in SPLITS}
 
 
-@pytest.mark.parametrize("split", [2, 1], ids=["sizes 2 and 3", "sizes 1 and 4"])
-def test_two_processes_equal_one_on_the_joined_batch(tmp_path, split):
-    out = run_two_processes(tmp_path / "store", [WEIGHTS[:split], WEIGHTS[split:]])
-    joined = torch.tensor(WEIGHTS)
-    for weighting in ("batch_mean", "normalised"):
-        expected = batch_weights(joined, weighting)
-        torch.testing.assert_close(torch.tensor(out[weighting]), expected)
-    confidence = 0.5 + 0.5 * joined  # the loss at zero logits of two classes is log 2
-    expected = confidence / confidence.mean() * torch.tensor(2.0).log()
-    torch.testing.assert_close(torch.tensor(out["loss"]), expected)
+@pytest.mark.parametrize("split", ["2 and 3", "1 and 4"])
+@pytest.mark.parametrize("weighting", ["batch_mean", "normalised"])
+def test_two_processes_weigh_as_one_does_the_joined_batch(by_two_processes, split, weighting):
+    found = torch.tensor(by_two_processes[split][weighting])
+    torch.testing.assert_close(found, batch_weights(torch.tensor(WEIGHTS), weighting))
 
 
-def test_all_zero_weights_stay_zero_in_two_processes(tmp_path):
-    out = run_two_processes(tmp_path / "store", [[0.0], [0.0, 0.0]])
-    assert out["normalised"] == [0.0, 0.0, 0.0]
+@pytest.mark.parametrize("split", ["2 and 3", "1 and 4"])
+def test_loss_of_two_processes_is_normalised_over_both(by_two_processes, split):
+    confidence = 0.5 + 0.5 * torch.tensor(WEIGHTS)
+    expected = confidence / confidence.mean() * math.log(2)  # two classes, zero logits
+    torch.testing.assert_close(torch.tensor(by_two_processes[split]["loss"]), expected)
+
+
+def test_all_zero_weights_stay_zero_in_two_processes(by_two_processes):
+    assert by_two_processes["all zero"]["normalised"] == [0.0, 0.0, 0.0]

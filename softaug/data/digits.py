@@ -7,17 +7,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from softaug.checks import refuse
+from softaug.data.images import Images, stratified_order, take
 
 NUM_CLASSES = 10
 SPLIT_SEED = 20230618
 NUM_VALIDATION, NUM_TEST = 500, 697
-
-
-class Images(NamedTuple):
-    """Images with their labels."""
-
-    images: Tensor  # [N, C, H, W] uint8
-    labels: Tensor  # [N] int64
 
 
 class Splits(NamedTuple):
@@ -41,17 +35,7 @@ def digits(num_train: int = 600) -> Splits:
     order = stratified_order(labels, SPLIT_SEED)
     train, rest = order[:most], order[most:]
     parts = (train[:num_train], rest[:NUM_VALIDATION], rest[NUM_VALIDATION:])
-    return Splits(*(Images(images[part], labels[part]) for part in parts))
-
-
-def stratified_order(labels: Tensor, seed: int) -> Tensor:
-    """A random order, [N] indices, any stretch of which holds each class in proportion."""
-    shuffled = torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))
-    place = torch.empty(len(labels), dtype=torch.float64)  # in its own class, from 0 to 1
-    for label in set(labels.tolist()):
-        members = shuffled[labels[shuffled] == label]
-        place[members] = (torch.arange(len(members)) + 0.5).double() / len(members)
-    return shuffled[place[shuffled].argsort(stable=True)]
+    return Splits(*(take(Images(images, labels), part) for part in parts))
 
 
 def _load() -> tuple[Tensor, Tensor]:

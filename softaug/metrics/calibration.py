@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from softaug.checks import describe, refuse
+from softaug.checks import check_whole, refuse
 from softaug.metrics.scores import check_scores
 
 
@@ -66,8 +66,7 @@ def _sum_by(group: Tensor, values: Tensor, num_groups: int) -> Tensor:
 
 def _check(who: str, probs: Tensor, labels: Tensor, bins: int) -> None:
     check_scores(who, "probs", probs, labels)
-    if isinstance(bins, bool) or not isinstance(bins, int) or bins < 1:
-        refuse(who, "bins must be a whole number >= 1", describe(bins))
+    check_whole(who, "bins", bins, least=1)
     off = (probs < 0).any(1) | ((probs.double().sum(1) - 1).abs() > 0.01)  # 0.01: bfloat16
     if bool(off.any()):
         row = probs[int(off.nonzero()[0])]

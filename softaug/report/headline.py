@@ -5,8 +5,16 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from softaug.report.results import Arm, Results, check_results
-from softaug.report.summary import Comparison, Estimate, Metric, Summary, Verdict
-from softaug.report.summary import compare, metrics_of, summarise
+from softaug.report.summary import (
+    Comparison,
+    Estimate,
+    Metric,
+    Summary,
+    Verdict,
+    compare,
+    metrics_of,
+    summarise,
+)
 
 
 @dataclass(frozen=True)
@@ -17,7 +25,7 @@ class Finding:
     against: str
     n: int
     sentence: str
-    measures: dict[Verdict, list[str]]
+    measures: dict[Verdict, list[tuple[str, str]]]  # name and difference
 
 
 @dataclass(frozen=True)
@@ -33,7 +41,8 @@ def headline(results: Mapping[str, Any]) -> Headline:
     checked = check_results(results)
     soft = soft_arm(checked)
     others = [arm for arm in checked["arms"] if arm is not soft]
-    metrics = metrics_of(soft)
+    # Accuracy at 0 % occlusion is the error once more: it must not count twice.
+    metrics = [metric for metric in metrics_of(soft) if metric.key != "occlusion/0"]
     findings = (_finding(compare(soft, other), metrics) for other in others)
     return Headline(_best(summarise(results)), tuple(findings))
 
@@ -69,19 +78,24 @@ def join(parts: list[str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def _finding(comparison: Comparison, metrics: tuple[Metric, ...]) -> Finding:
-    measures: dict[Verdict, list[str]] = {verdict: [] for verdict in get_args(Verdict)}
+def capital(text: str) -> str:
+    """The text with its first letter large, the others as they are."""
+    return text[:1].upper() + text[1:]
+
+
+def _finding(comparison: Comparison, metrics: list[Metric]) -> Finding:
+    measures: dict[Verdict, list[tuple[str, str]]] = {verdict: [] for verdict in get_args(Verdict)}
     for metric in metrics:
         if metric.key in comparison.verdicts:
             phrase = difference_phrase(metric, comparison.differences[metric.key])
-            measures[comparison.verdicts[metric.key]].append(phrase)
+            measures[comparison.verdicts[metric.key]].append((metric.name, phrase))
     seeds = {difference.n for difference in comparison.differences.values()} or {0}
     sentence = _sentence(comparison, {name: len(held) for name, held in measures.items()})
     return Finding(comparison.arm, comparison.against, max(seeds), sentence, measures)
 
 
 def _sentence(comparison: Comparison, counts: dict[Verdict, int]) -> str:
-    arm, against = comparison.arm, comparison.against
+    arm, against = capital(comparison.arm), comparison.against
     if not comparison.differences:
         return f"{arm} and {against} share no seed: they cannot be paired."
     if all(difference.n == 1 for difference in comparison.differences.values()):
@@ -96,13 +110,13 @@ def _sentence(comparison: Comparison, counts: dict[Verdict, int]) -> str:
 def difference_phrase(metric: Metric, difference: Estimate) -> str:
     """A difference as words: size, standard error and direction.
 
-    >>> ece = Metric("ece", "ECE", percent=True, digits=2)
+    >>> ece = Metric("ece", "ECE", "ECE", percent=True, digits=2)
     >>> difference_phrase(ece, Estimate(-0.012, 0.001, 3))
-    'ECE 1.20 ± 0.10 points lower'
+    '1.20 ± 0.10 points lower'
     """
     if difference.mean == 0:
-        return f"{metric.name} equal"
+        return "equal"
     size = metric.show(abs(difference.mean))
     spread = "" if difference.se is None else f" ± {metric.show(difference.se)}"
     direction = "higher" if difference.mean > 0 else "lower"
-    return f"{metric.name} {size}{spread}{' points' if metric.percent else ''} {direction}"
+    return f"{size}{spread}{' points' if metric.percent else ''} {direction}"

@@ -11,13 +11,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from softaug.report import palette
 from softaug.report.figures.curves import softening_curves
 from softaug.report.figures.occlusion import occlusion_curves
-from softaug.report.figures.offsets import drawn_offsets, mean_visible
+from softaug.report.figures.offsets import axis_limit, drawn_offsets, mean_visible
 from softaug.report.figures.reliability import arm_bins, means, reliability_diagram
 from softaug.report.figures.samples import sample_views
 from softaug.report.headline import headline
-from softaug.report.results import Arm, check_results, read_results
+from softaug.report.results import Results, check_results, read_results
 from softaug.report.summary import Summary, summarise
-from softaug.report.table import num_seeds, table_rows
+from softaug.report.table import num_seeds, run_rows, table_rows
 
 
 def write_report(results: Path) -> Path:
@@ -47,32 +47,34 @@ def render(results: Mapping[str, Any]) -> str:
             num_seeds=num_seeds(summary),
             headline=headline(results),
             rows=table_rows(summary),
+            every_run=run_rows(checked["arms"]),
             curves=softening_curves(checked["curves"], settings["k"]),
-            occlusion=occlusion_curves(summary),
-            arms=[
-                _arm_view(arm, index, summary, settings["image_size"])
-                for index, arm in enumerate(checked["arms"])
-            ],
+            occlusion=occlusion_curves(summary, settings["num_classes"]),
+            arms=_arm_views(checked, summary),
             samples=sample_views(checked["samples"]),
             colours=(*palette.PAGE, *palette.SERIES),
         )
     )
 
 
-def _arm_view(arm: Arm, index: int, summary: Summary, size: int) -> dict[str, object]:
-    """What the template shows of one arm."""
-    bins = arm_bins(arm)
-    confidence, accuracy = means(bins)
-    return {
-        "arm": arm,
-        "offsets": drawn_offsets(arm, index, size),
-        "mean_visible": mean_visible(arm, size),
-        "reliability": reliability_diagram(arm, index),
-        "bins": bins,
-        "confidence": confidence,
-        "accuracy": accuracy,
-        "ece": summary.arms[index].estimates["ece"],
-    }
+def _arm_views(results: Results, summary: Summary) -> list[dict[str, object]]:
+    """What the template shows of each arm."""
+    size = results["settings"]["image_size"]
+    limit = axis_limit(results["arms"], size)
+    views = []
+    for index, arm in enumerate(results["arms"]):
+        bins = arm_bins(arm)
+        view = {
+            "arm": arm,
+            "offsets": drawn_offsets(arm, index, size, limit),
+            "mean_visible": mean_visible(arm, size),
+            "reliability": reliability_diagram(arm, index),
+            "bins": bins,
+            "means": means(bins),
+            "ece": summary.arms[index].estimates["ece"],
+        }
+        views.append(view)
+    return views
 
 
 def _environment() -> Environment:

@@ -6,6 +6,7 @@ apart, darkened or lightened to a contrast of at least 4.5 : 1 with either paper
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 INK = "#010203"  # becomes currentColor
 GRID = "#010204"
@@ -46,7 +47,7 @@ def series(index: int) -> str:
     return f"#0102f{index % len(SERIES)}"
 
 
-def line_style(index: int) -> dict[str, object]:
+def line_style(index: int) -> dict[str, Any]:
     """Colour, dash and marker of a series: it is told apart without its colour, too."""
     return {
         "color": series(index),

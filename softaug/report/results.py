@@ -13,7 +13,7 @@ RERUN = "run `softaug demo` again"
 
 
 class Reliability(TypedDict):
-    """Bins of predicted confidence; a bin without images has no confidence or accuracy."""
+    """Bins of predicted confidence; what an empty bin says of it does not count."""
 
     edges: list[float]
     count: list[int]

@@ -22,10 +22,15 @@ _T95 = (
 
 @dataclass(frozen=True)
 class Metric:
-    """What is measured and how it is shown; `key` is its place in a run, parts joined by "/"."""
+    """What is measured and how it is shown.
+
+    `key` is its place in a run, parts joined by "/"; `name` stands in a sentence, `label` in a
+    table.
+    """
 
     key: str
     name: str
+    label: str
     percent: bool
     digits: int
     higher_is_better: bool = False
@@ -33,7 +38,7 @@ class Metric:
     def show(self, value: float) -> str:
         """The value as the tables print it.
 
-        >>> Metric("error", "error", percent=True, digits=2).show(0.01234)
+        >>> Metric("error", "error", "Error", percent=True, digits=2).show(0.01234)
         '1.23'
         """
         return f"{value * (100 if self.percent else 1):.{self.digits}f}"
@@ -102,12 +107,19 @@ def summarise(results: Mapping[str, Any]) -> Summary:
 def metrics_of(arm: Arm) -> tuple[Metric, ...]:
     """Error, NLL, ECE, and accuracy at each occlusion level that the runs have."""
     occlusion = (
-        Metric(f"occlusion/{level}", f"accuracy at {level} % occlusion", True, 1, True)
+        Metric(
+            f"occlusion/{level}",
+            f"accuracy at {level} % occlusion",
+            f"Accuracy, {level} % occluded",
+            percent=True,
+            digits=1,
+            higher_is_better=True,
+        )
         for level in sorted(arm["runs"][0]["occlusion"], key=int)
     )
-    error = Metric("error", "error", percent=True, digits=2)
-    nll = Metric("nll", "NLL", percent=False, digits=4)
-    ece = Metric("ece", "ECE", percent=True, digits=2)
+    error = Metric("error", "error", "Error, %", percent=True, digits=2)
+    nll = Metric("nll", "NLL", "NLL", percent=False, digits=3)
+    ece = Metric("ece", "ECE", "ECE, %", percent=True, digits=2)
     return error, nll, ece, *occlusion
 
 

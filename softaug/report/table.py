@@ -1,15 +1,18 @@
 """The table of a comparison, the same in the terminal and on the page."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from softaug.report.headline import headline
-from softaug.report.summary import Metric, Summary, summarise
+from softaug.report.results import Arm, check_results, read_results
+from softaug.report.summary import Metric, Summary, by_seed, metrics_of, summarise
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,32 @@ def _row(summary: Summary, metric: Metric) -> Row:
         value = arm.estimates[metric.key]
         se = "" if value.se is None else metric.show(value.se)
         cells.append(Cell(metric.show(value.mean), se, arm.name in best))
-    name = metric.name[0].upper() + metric.name[1:] + (", %" if metric.percent else "")
-    return Row(name, metric.higher_is_better, tuple(cells))
+    return Row(metric.label, metric.higher_is_better, tuple(cells))
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """One run's metrics as shown."""
+
+    arm: str
+    seed: int
+    shown: tuple[str, ...]
+    seconds: float
+
+
+def run_rows(arms: Sequence[Arm]) -> list[RunRow]:
+    """A row for each run of each arm."""
+    metrics = metrics_of(arms[0])
+    return [
+        RunRow(
+            arm["name"],
+            run["seed"],
+            tuple(metric.show(by_seed(arm, metric)[run["seed"]]) for metric in metrics),
+            run["seconds"],
+        )
+        for arm in arms
+        for run in arm["runs"]
+    ]
 
 
 def num_seeds(summary: Summary) -> str:
@@ -54,19 +81,22 @@ def num_seeds(summary: Summary) -> str:
     return ", ".join(map(str, counts if len(set(counts)) > 1 else counts[:1]))
 
 
-def print_table(results: Mapping[str, Any], console: Console) -> None:
-    """Print the table of the report, and the verdicts under it."""
-    summary = summarise(results)
-    caption = f"Mean ± standard error over seeds, n = {num_seeds(summary)}. * best mean."
-    table = Table(caption=caption, caption_justify="left")
-    table.add_column("")
+def print_table(results: Mapping[str, Any] | Path, console: Console) -> None:
+    """Print the table of the report, and the verdicts under it, in at most 80 columns."""
+    found = read_results(results) if isinstance(results, Path) else check_results(results)
+    summary = summarise(found)
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("", no_wrap=True)
     for arm in summary.arms:
         table.add_column(Text(arm.name), justify="right")
     for row in table_rows(summary):
         arrow = "↑" if row.higher_is_better else "↓"
         table.add_row(f"{row.name} {arrow}", *map(_terminal_cell, row.cells))
     console.print(table)
-    for finding in headline(results).findings:
+    console.print(
+        f"Mean ± standard error over n = {num_seeds(summary)} seeds; accuracy in %; * best mean."
+    )
+    for finding in headline(found).findings:
         console.print(Text(finding.sentence))
 
 

@@ -15,11 +15,12 @@ from typing import Any
 
 import torch
 from rich.console import Console
-from torch import Tensor
 
-from softaug.data.digits import NUM_CLASSES, Images, digits
+from softaug.checks import check_choice, check_positive, check_whole, refuse
+from softaug.data.digits import NUM_CLASSES, digits
+from softaug.data.images import Images
 from softaug.draws import DrawKey
-from softaug.losses import SoftLoss
+from softaug.losses import SOFTEN, SoftLoss
 from softaug.softening import confidence, retained
 from softaug.training.environment import environment, num_cores
 from softaug.training.supervised import Arm, Plan
@@ -38,19 +39,55 @@ class DemoSettings:
     """Everything the demo's numbers depend on, except the code."""
 
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
-    epochs: int = 60
+    """each arm is trained once with each seed"""
+    epochs: int = 200
+    """passes over the training images"""
     batch: int = 50
+    """images in a step"""
     lr: float = 0.1
+    """learning rate at the start; it falls to 0 by a cosine"""
     weight_decay: float = 5e-4
+    """pull of the weights toward 0"""
     sigma: float = 0.1
+    """sd of the offsets of the aggressive and the soft crop, in image edges"""
     k: float = 2.0
+    """softening curve: larger keeps labels hard until most of the image is gone"""
     soften: str = "target"
-    reach: int = 2  # pixels of 16, as the usual 4 of 32
+    """what the soft crop softens: target, weight or both"""
+    reach: int = 2
+    """largest offset of the mild crop, in pixels of 16 (2 as the usual 4 of 32)"""
     width: int = 8
-    num_train: int = 600
+    """channels of the network's first stage"""
+    num_train: int = 200
+    """training images, at most 600"""
     occlusion_draws: int = 5
+    """placings of the occluding patch, averaged"""
     processes: int = field(default_factory=num_cores)
-    command: str = "softaug demo"
+    """trials at a time, a thread each; does not change the numbers"""
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch", "width", "occlusion_draws", "processes"):
+            check_whole("demo", name, getattr(self, name), least=1)
+        for name in ("lr", "sigma", "k"):
+            check_positive("demo", name, getattr(self, name))
+        check_choice("demo", "soften", self.soften, SOFTEN)
+        if not self.weight_decay >= 0:
+            refuse("demo", "weight_decay must be >= 0", self.weight_decay)
+        if not self.seeds or len(set(self.seeds)) < len(self.seeds):
+            refuse("demo", "seeds must be at least one and all different", list(self.seeds))
+
+    def command(self) -> str:
+        """The command line that runs these settings: what differs from the defaults.
+
+        >>> DemoSettings(epochs=3, seeds=(1, 2)).command()
+        'softaug demo --seeds 1 2 --epochs 3'
+        """
+        words = ["softaug demo"]
+        for name, value in vars(self).items():
+            if value != getattr(DemoSettings(), name):
+                shown = " ".join(map(str, value)) if isinstance(value, tuple) else value
+                words.append(f"--{name.replace('_', '-')} {shown}")
+        return " ".join(words)
 
 
 def arms(settings: DemoSettings) -> list[Arm]:
@@ -158,19 +195,16 @@ def _describe_settings(settings: DemoSettings) -> dict[str, Any]:
     splits = digits(settings.num_train)
     model = build_model(splits.train.images, settings.width, seed=0)
     return {
+        "command": settings.command(),
         **dataclasses.asdict(settings),
         "image_size": splits.train.images.shape[-1],
         "num_validation": len(splits.validation.labels),
         "num_test": len(splits.test.labels),
         "num_classes": NUM_CLASSES,
         "model": f"resnet8(width={settings.width})",
-        "num_parameters": sum(_numel(part) for part in model.parameters()),
+        "num_parameters": sum(part.numel() for part in model.parameters()),
         "sample_transform": repr(SoftCrop(SAMPLE_SIGMA, k=settings.k)),
     }
-
-
-def _numel(values: Tensor) -> int:
-    return values.numel()
 
 
 def write_json(results: dict[str, Any], path: Path) -> Path:

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from softaug.data.digits import Images
+from softaug.data.images import Images
 from softaug.metrics import calibration_error, error, nll, occlude, reliability
 
 OCCLUSION_PERCENT = (0, 20, 40, 60, 80)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from softaug.data.digits import Images
+from softaug.data.images import Images
 from softaug.draws import DrawKey
 from softaug.losses import SoftLoss
 from softaug.transforms import CropParams, SoftTransform

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from rich.console import Console
 
-from softaug.checks import describe, refuse
+from softaug.checks import check_whole
 from softaug.training.progress import Show, progress
 from softaug.training.trial import Trial, run_trial
 
@@ -30,8 +30,7 @@ def run_trials(trials: Sequence[Trial], processes: int, console: Console) -> lis
     Each trial runs in a spawned process of one thread, even with one process. Ctrl-C, an
     error in a trial or the death of this process ends the workers.
     """
-    if isinstance(processes, bool) or not isinstance(processes, int) or processes < 1:
-        refuse("run_trials", "processes must be a whole number >= 1", describe(processes))
+    check_whole("run_trials", "processes", processes, least=1)
     context = multiprocessing.get_context("spawn")
     seen, stop = context.Value("q", 0), context.Event()
     workers = min(processes, len(trials))

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import torch
 
 from softaug.models.pyramidnet import PyramidNet
@@ -10,7 +12,7 @@ def test_widths_grow_to_first_plus_alpha_and_keep_falls_to_a_half():
     assert model.linear.in_features == 4 * (16 + 12)
     keeps = [block.shake.keep for block in model.blocks]
     assert keeps[-1] == 0.5
-    assert all(a > b for a, b in zip(keeps[:-1], keeps[1:], strict=True))
+    assert all(a > b for a, b in pairwise(keeps))
 
 
 def test_small_pyramid_and_wide_nets_train_a_step():

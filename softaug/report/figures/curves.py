@@ -3,11 +3,11 @@
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from softaug.report.palette import INK, LINE_STYLES, series
+from softaug.report.palette import INK, series
 from softaug.report.results import Curves
 from softaug.report.svg import draw_svg, fraction_axis
 
-_LABELS_AT = (0.5, 0.4, 0.3, 0.2)  # visible share at which each curve carries its name
+_DASHES = (":", "--", "-.", (0, (9, 2)))
 
 
 def softening_curves(curves: Curves, used_k: float) -> Markup:
@@ -21,8 +21,8 @@ def softening_curves(curves: Curves, used_k: float) -> Markup:
                 curves["visible"],
                 values,
                 color=series(2) if used else INK,
-                linewidth=2.6 if used else 1.1,
-                linestyle="-" if used else LINE_STYLES[index % 2 - 2 if index == 3 else index % 2],
+                linewidth=2.6 if used else 1.2,
+                linestyle="-" if used else _DASHES[index % len(_DASHES)],
                 label=f"k = {k}" + (" (this run)" if used else ""),
             )
         axes.set(xlabel="visible share of the image, %", ylabel="confidence of the target, %")
@@ -30,7 +30,7 @@ def softening_curves(curves: Curves, used_k: float) -> Markup:
         fraction_axis(axes, x=True, y=True)
         axes.legend(loc="lower right", handlelength=3)
 
-    return draw_svg("curves", _alt(curves), 210, draw)
+    return draw_svg("curves", _alt(curves), 215, draw)
 
 
 def _alt(curves: Curves) -> str:

@@ -4,30 +4,36 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from softaug.report.palette import line_style
+from softaug.report.palette import INK, line_style
 from softaug.report.summary import ArmSummary, Metric, Summary
 from softaug.report.svg import draw_svg
 
 
-def occlusion_curves(summary: Summary) -> Markup:
-    """One line for each arm, mean ± s.e. at each level."""
+def occlusion_curves(summary: Summary, num_classes: int) -> Markup:
+    """One line for each arm, mean ± s.e. at each level, and the accuracy of guessing."""
     levels = [metric for metric in summary.metrics if metric.key.startswith("occlusion/")]
 
     def draw(figure: Figure) -> None:
         axes = figure.add_subplot()
-        for index in range(len(summary.arms)):
-            _draw_arm(axes, summary.arms[index], index, levels)
+        for index, arm in enumerate(summary.arms):
+            aside = index - (len(summary.arms) - 1) / 2  # side by side, not on top
+            _draw_arm(axes, arm, index, [_percent(metric) + aside for metric in levels], levels)
         axes.set(xlabel="occluded share of the image, %", ylabel="accuracy, %")
         axes.set_xticks([_percent(metric) for metric in levels])
-        axes.legend(loc="lower left", handlelength=3.2)
+        axes.axhline(100 / num_classes, color=INK, linewidth=0.8, linestyle=(0, (1, 3)))
+        axes.annotate("chance", (0, 100 / num_classes), (-3, 3), textcoords="offset points")
+        axes.set_ylim(0, 102)
+        figure.legend(loc="outside upper left", handlelength=3.2)
 
-    return draw_svg("occlusion", _alt(summary, levels), 220, draw)
+    return draw_svg("occlusion", _alt(summary, levels), 255, draw)
 
 
-def _draw_arm(axes: Axes, arm: ArmSummary, index: int, levels: list[Metric]) -> None:
+def _draw_arm(
+    axes: Axes, arm: ArmSummary, index: int, xs: list[float], levels: list[Metric]
+) -> None:
     values = [arm.estimates[metric.key] for metric in levels]
     axes.errorbar(
-        [_percent(metric) + index - 1 for metric in levels],  # side by side, not on top
+        xs,
         [100 * value.mean for value in values],
         [100 * (value.se or 0) for value in values],
         label=arm.name.replace("$", r"\$"),

@@ -1,6 +1,8 @@
 """Where the crop windows of an arm landed."""
 
+import math
 import statistics
+from collections.abc import Sequence
 
 from markupsafe import Markup
 from matplotlib.axes import Axes
@@ -14,8 +16,11 @@ from softaug.report.svg import draw_svg
 _STEPS = (0.7548776662466927, 0.5698402909980532)
 
 
-def drawn_offsets(arm: Arm, index: int, size: int) -> Markup:
-    """A dot for each draw, and the line inside which at least half of the image is visible."""
+def drawn_offsets(arm: Arm, index: int, size: int, limit: int) -> Markup:
+    """A dot for each draw, and the line inside which at least half of the image is visible.
+
+    The axes show -limit..limit.
+    """
 
     def draw(figure: Figure) -> None:
         axes = figure.add_subplot()
@@ -23,12 +28,18 @@ def drawn_offsets(arm: Arm, index: int, size: int) -> Markup:
         dots = [_within_pixel(number, *offset) for number, offset in enumerate(arm["offsets"])]
         xs, ys = [x for x, _ in dots], [y for _, y in dots]
         marker = MARKERS[index % len(MARKERS)]
-        axes.scatter(xs, ys, s=4, marker=marker, color=series(index), linewidths=0, alpha=0.75)
-        ticks = [-size, -size // 2, 0, size // 2, size]
-        axes.set(xlim=(-size, size), ylim=(size, -size), xticks=ticks, yticks=ticks)
+        axes.scatter(xs, ys, s=6, marker=marker, color=series(index), linewidths=0, alpha=0.75)
+        ticks = [-size // 2, -size // 4, 0, size // 4, size // 2]
+        axes.set(xlim=(-limit, limit), ylim=(limit, -limit), xticks=ticks, yticks=ticks)
         axes.set(xlabel="dx, pixels to the right", ylabel="dy, pixels down", aspect="equal")
 
     return draw_svg(f"offsets-{index}", _alt(arm, size), 245, draw)
+
+
+def axis_limit(arms: Sequence[Arm], size: int) -> int:
+    """Room for every draw of every arm and for the line of half visibility, in pixels."""
+    parts = (abs(part) for arm in arms for offset in arm["offsets"] for part in offset)
+    return 1 + math.ceil(max(size / 2, *parts))
 
 
 def mean_visible(arm: Arm, size: int) -> float:
@@ -48,7 +59,7 @@ def _draw_half_line(axes: Axes, size: int) -> None:
     arc = [(size * t / 2, size * (1 - 0.5 / (1 - t / 2))) for t in steps]
     for right, down in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
         xs, ys = [right * x for x, _ in arc], [down * y for _, y in arc]
-        axes.plot(xs, ys, color=INK, linewidth=1, linestyle="--", gid="half")
+        axes.plot(xs, ys, color=INK, linewidth=1, linestyle="--")
 
 
 def _alt(arm: Arm, size: int) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup
 from matplotlib.axes import Axes
@@ -60,23 +61,22 @@ def reliability_diagram(arm: Arm, index: int) -> Markup:
         top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3.4, 1))
         _draw_accuracy(top, bins, series(index))
         _draw_counts(bottom, bins, series(index))
+        figure.legend(loc="outside upper left", ncols=3, handlelength=1.6, columnspacing=1)
 
-    return draw_svg(f"reliability-{index}", _alt(arm["name"], bins), 280, draw)
+    return draw_svg(f"reliability-{index}", _alt(arm["name"], bins), 290, draw)
 
 
 def _draw_accuracy(axes: Axes, bins: Sequence[Bin], colour: str) -> None:
     lows, widths = [part.low for part in bins], [part.high - part.low for part in bins]
-    shape = {"align": "edge", "linewidth": 0.8}
     accuracy = [part.accuracy for part in bins]
-    axes.bar(lows, accuracy, widths, color=colour, alpha=0.45, label="accuracy", **shape)
+    axes.bar(lows, accuracy, widths, align="edge", color=colour, alpha=0.45, label="accuracy")
     base = [min(part.accuracy, part.confidence) for part in bins]
     gap = [abs(part.accuracy - part.confidence) for part in bins]
-    outline = {"color": "none", "edgecolor": INK, "hatch": "//////", "label": "gap"}
-    axes.bar(lows, gap, widths, base, **outline, **shape)
+    outline: dict[str, Any] = {"color": "none", "edgecolor": INK, "hatch": "//////"}
+    axes.bar(lows, gap, widths, base, align="edge", linewidth=0.8, label="gap", **outline)
     axes.plot([0, 1], [0, 1], color=INK, linewidth=1, linestyle="--", label="calibrated")
     axes.set(xlim=(0, 1), ylim=(0, 1), ylabel="accuracy, %")
     fraction_axis(axes, y=True)
-    axes.legend(loc="upper left")
 
 
 def _draw_counts(axes: Axes, bins: Sequence[Bin], colour: str) -> None:

@@ -1,0 +1,121 @@
+"""What holds off the CPU: on "meta" tensors everywhere, on CUDA where there is a GPU."""
+
+import pytest
+import torch
+
+from softaug import (
+    DrawKey,
+    SoftCrop,
+    SoftCutout,
+    SoftErase,
+    SoftLabel,
+    SoftLoss,
+    SoftNoise,
+    UniformCrop,
+)
+
+TRANSFORMS = [
+    SoftCrop(fill=(1, 2, 3)),
+    SoftCrop(fill="mean"),
+    UniformCrop(4),
+    SoftErase(fill=(1, 2, 3)),
+    SoftCutout(5),
+    SoftNoise(),
+]
+each_transform = pytest.mark.parametrize("transform", TRANSFORMS, ids=repr)
+
+
+def make_batch(num=64, device="cpu"):
+    generator = torch.Generator().manual_seed(0)
+    images = torch.randint(0, 256, (num, 3, 16, 20), generator=generator, dtype=torch.uint8)
+    return images.to(device), (torch.arange(num) % 10).to(device)
+
+
+def make_loss_input(device):
+    logits = torch.randn(8, 10, generator=torch.Generator().manual_seed(0))
+    return logits.to(device), SoftLabel(torch.arange(8), torch.linspace(0, 1, 8)).to(device)
+
+
+@each_transform
+def test_transforms_read_no_value_of_a_batch(transform):
+    images, labels = make_batch(device="meta")  # reading a value of these raises
+    out, label = transform(images, labels, key=DrawKey(0, 0, torch.arange(64)))
+    assert (out.device.type, out.shape, out.dtype) == ("meta", images.shape, torch.uint8)
+    assert (label.retained.device.type, label.retained.shape) == ("meta", (64,))
+
+
+@pytest.mark.parametrize("weighting", ["sample", "batch_mean", "normalised"])
+@pytest.mark.parametrize("prior", ["uniform", [0.1] * 10, [[0.1] * 10] * 10], ids=["u", "C", "CC"])
+def test_the_loss_reads_no_value_off_the_cpu(weighting, prior):
+    loss = SoftLoss(weighting=weighting, prior=prior).to("meta")
+    assert loss(*make_loss_input("meta")).shape == ()
+
+
+def test_validate_true_reads_values_anywhere():
+    with pytest.raises((NotImplementedError, RuntimeError)):
+        SoftLoss(validate=True)(*make_loss_input("meta"))
+
+
+@pytest.fixture
+def _no_sync():
+    """Waiting for the GPU raises."""
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")
+    yield
+    torch.cuda.set_sync_debug_mode("default")
+
+
+@pytest.mark.gpu
+@each_transform
+@pytest.mark.parametrize("index_device", ["cpu", "cuda"])
+def test_a_key_gives_the_cpus_draws_and_pixels_on_the_gpu(transform, index_device):
+    index = torch.arange(512)
+    here = transform(*make_batch(512), key=DrawKey(1, 2, index))
+    there = transform(*make_batch(512, "cuda"), key=DrawKey(1, 2, index.to(index_device)))
+    torch.testing.assert_close(there[1].retained.cpu(), here[1].retained)
+    difference = (there[0].cpu().int() - here[0].int()).abs()
+    assert difference.max() <= (1 if isinstance(transform, SoftNoise) else 0)  # noise rounds
+
+
+@pytest.mark.gpu
+@each_transform
+@pytest.mark.parametrize("index_device", ["cpu", "cuda"])
+def test_transforms_never_wait_for_the_gpu(transform, index_device, request):
+    images, labels = make_batch(device="cuda")
+    key = DrawKey(0, 0, torch.arange(64, device=index_device))
+    request.getfixturevalue("_no_sync")
+    transform(images, labels, key=key)
+    transform(images, labels)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("weighting", ["sample", "batch_mean", "normalised"])
+def test_the_loss_never_waits_for_the_gpu(weighting, request):
+    logits, label = make_loss_input("cuda")
+    logits.requires_grad_()
+    request.getfixturevalue("_no_sync")
+    SoftLoss(weighting=weighting)(logits, label).backward()
+
+
+@pytest.mark.gpu
+def test_validate_true_checks_values_on_the_gpu():
+    logits, label = make_loss_input("cuda")
+    bad = label._replace(retained=label.retained + 1)
+    SoftLoss()(logits, bad)
+    with pytest.raises(ValueError, match=r"retained must be in \[0, 1\]"):
+        SoftLoss(validate=True)(logits, bad)
+
+
+@pytest.mark.gpu
+def test_the_loss_on_the_gpu_equals_the_cpus():
+    here, there = SoftLoss()(*make_loss_input("cpu")), SoftLoss()(*make_loss_input("cuda"))
+    torch.testing.assert_close(there.cpu(), here)
+
+
+@pytest.mark.gpu
+def test_a_generator_of_either_device_serves_images_on_the_gpu():
+    images, labels = make_batch(device="cuda")
+    for device in ("cpu", "cuda"):
+        states = [torch.Generator(device).manual_seed(3) for _ in range(2)]
+        first, second = (SoftCrop()(images, labels, generator=state)[0] for state in states)
+        assert torch.equal(first, second)
