@@ -128,7 +128,7 @@ def _divergence_uniform(
     true = other + extra
     negentropy = torch.xlogy(true, true) + (num_classes - 1) * torch.xlogy(other, other)
     # The sum stands before the pick, so that in backward the pick's gradient comes first and
-    # the sum's is added to it in place: one [B, C] less at the peak.
+    # the sum's is added to it in place: one [B, C] less is allocated and written.
     everything = log_probs.sum(1)
     return negentropy - (extra * _pick(log_probs, labels) + other * everything)
 

@@ -126,6 +126,9 @@ def _check_arms(arms: list[Arm], who: str) -> None:
     names = [arm["name"] for arm in arms]
     if len(set(names)) < len(names):
         refuse(who, "arms must have different names", names, RERUN)
+    for name in names:
+        if not name.strip() or not name.isprintable():
+            refuse(who, "arms must have printable names", repr(name), RERUN)
     for arm in arms:
         _check_runs(arm, who)
         if any(len(offset) != 2 for offset in arm["offsets"]):

@@ -88,7 +88,8 @@ class SoftTransform(nn.Module, Generic[P]):
         if params is None and callable(images) and not isinstance(images, Tensor):
             return super().apply(images)
         check_images(self.name, images)
-        plain = images.as_subclass(Tensor)
+        # as_subclass breaks a compiled graph: only where there is a subclass
+        plain = images.as_subclass(Tensor) if _is_tv_tensor(images) else images
         batch = plain if plain.ndim == 4 else plain.unsqueeze(0)
         _check_params(self.name, len(batch), params)
         out = self._render(batch, params).view(images.shape)

@@ -43,9 +43,9 @@ def test_a_timid_model_has_a_gap_below_zero() -> None:
 
 def test_occlusion_is_the_same_every_time_and_averages_its_draws() -> None:
     model, data = Brightness(1.0), two_kinds()
-    one = occluded_accuracy(model, data, 0.4, 1)
-    assert one == occluded_accuracy(model, data, 0.4, 1)
-    assert occluded_accuracy(model, data, 0.4, 8) != one
+    one = occluded_accuracy(model, data, 0.8, 1)
+    assert one == occluded_accuracy(model, data, 0.8, 1)
+    assert occluded_accuracy(model, data, 0.8, 8) != one
 
 
 def test_predictions_do_not_depend_on_the_batch_and_leave_evaluation_mode_on() -> None:

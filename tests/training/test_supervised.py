@@ -32,7 +32,7 @@ def test_the_same_seed_gives_the_same_bits() -> None:
 
 
 def test_training_lowers_the_loss() -> None:
-    assert trained(HARD, epochs=15)[1] < 0.5 * trained(HARD, epochs=1)[1]
+    assert trained(HARD, epochs=15)[1] < 0.8 * trained(HARD, epochs=1)[1]
 
 
 def test_a_curve_of_infinite_k_is_hard_augmentation() -> None:

@@ -22,14 +22,14 @@ LONG = """
 from rich.console import Console
 from tests.training.test_workers import TINY, Plan, replace, run_trials
 if __name__ == "__main__":
-    run_trials([replace(TINY, plan=Plan(100_000))] * 3, 2, Console())
+    run_trials([replace(TINY, plan=Plan(100_000))] * 2, 1, Console())
 """
 
 
 def test_an_error_in_a_trial_is_raised_and_ends_the_others() -> None:
     wrong, endless = replace(TINY, num_train=7), replace(TINY, plan=Plan(100_000))
     with pytest.raises(ValueError, match="digits: num_train"):
-        run_trials([wrong, endless], 2, Console(file=io.StringIO()))
+        run_trials([wrong, endless], 1, Console(file=io.StringIO()))
 
 
 def test_bad_number_of_processes_is_refused() -> None:
@@ -66,11 +66,12 @@ def test_workers_end_with_the_command(tmp_path, how) -> None:
     command = subprocess.Popen(
         [sys.executable, script],
         env={**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     )
-    assert wait_until(lambda: len(descendants(command.pid)) >= 3)  # two and a resource tracker
-    time.sleep(1)
+    assert command.stdout is not None
+    assert b"0 of 2 runs" in command.stdout.readline()
+    assert wait_until(lambda: len(descendants(command.pid)) >= 2)  # and a resource tracker
     workers = descendants(command.pid)
     command.send_signal(how)
     assert command.wait(30) != 0

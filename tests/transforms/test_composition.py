@@ -191,6 +191,7 @@ def loaded(num_workers, batch_size=4):
     return torch.cat(images), [torch.cat(part) for part in zip(*labels, strict=True)]
 
 
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")  # on a small machine
 @pytest.mark.parametrize(("num_workers", "batch_size"), [(1, 4), (4, 4), (0, 1), (4, 3)])
 def test_a_key_gives_the_same_result_with_any_number_of_workers(num_workers, batch_size):
     images, (labels, kept) = loaded(0)

@@ -39,7 +39,7 @@ def drawn_offsets(arm: Arm, index: int, size: int, limit: int) -> Markup:
 def axis_limit(arms: Sequence[Arm], size: int) -> int:
     """Room for every draw of every arm and for the line of half visibility, in pixels."""
     parts = (abs(part) for arm in arms for offset in arm["offsets"] for part in offset)
-    return 1 + math.ceil(max(size / 2, *parts))
+    return 1 + math.ceil(max([size / 2, *parts]))
 
 
 def mean_visible(arm: Arm, size: int) -> float:

@@ -1,0 +1,75 @@
+"""Suite "crop": a batch cropped, converted and normalised, by softaug and by its peers."""
+
+import torch
+from torch import Tensor
+
+from softaug import DrawKey, SoftCrop
+from softaug.bench.crop_peers import (
+    DOCUMENTED,
+    albumentations_crops,
+    kornia_crops,
+    plain_loops,
+    torchvision_crops,
+)
+from softaug.bench.images import CONVERT, make_images, normalise
+from softaug.bench.peers import Peer, installed
+from softaug.bench.table import Bound, Table, timing_rows
+from softaug.bench.timing import Timing, Variants, interleave
+
+KEYED = "SoftCrop, keyed draws"
+PEERS: dict[str, Peer] = {
+    "torchvision": torchvision_crops,
+    "kornia": kornia_crops,
+    "albumentations": albumentations_crops,
+}
+
+
+def crop_suite(rounds: int, batch: int = 512) -> list[Table]:
+    """Crops with an offset for each sample, from uint8 to normalised float32."""
+    images, labels = make_images(batch)
+    found, missing = installed(PEERS, images)
+    peers = {name: call for variants in found.values() for name, call in variants.items()}
+    variants = {**_ours(images, labels), **peers, **plain_loops(images)}
+    timing = interleave(variants, rounds)
+    return [
+        Table(
+            f"Crop, convert and normalise {batch} uint8 images of 32 x 32",
+            CONVERT,
+            "ms",
+            timing_rows(timing, CONVERT, missing),
+            crop_bounds(timing, list(peers)),
+            _notes(timing, list(peers)),
+        )
+    ]
+
+
+def _ours(images: Tensor, labels: Tensor) -> Variants:
+    crop, key = SoftCrop(), DrawKey(0, 0, torch.arange(len(images)))
+    return {
+        CONVERT: lambda: normalise(images),
+        "SoftCrop, torch's own generator": lambda: normalise(crop(images, labels)[0]),
+        KEYED: lambda: normalise(crop(images, labels, key=key)[0]),
+    }
+
+
+def crop_bounds(timing: Timing, peers: list[str]) -> list[Bound]:
+    """What the crop must reach, with keyed draws, which are its slower way."""
+    most = Bound("SoftCrop / convert and normalise", timing.ratio(KEYED, CONVERT).median, 8)
+    whole = [name for name in peers if DOCUMENTED in name]
+    if not whole:
+        return [most]
+    name, times = _fastest(timing, whole)
+    return [Bound(f"{name} / SoftCrop", times, 10, at_least=True), most]
+
+
+def _notes(timing: Timing, peers: list[str]) -> list[str]:
+    if not peers:
+        return []
+    name, times = _fastest(timing, peers)
+    return [f"The fastest of all the peers' variants, {name}: {times:.1f} x SoftCrop."]
+
+
+def _fastest(timing: Timing, names: list[str]) -> tuple[str, float]:
+    """The fastest of `names`, and its cost in units of the keyed crop."""
+    fastest = min(names, key=timing.median)
+    return fastest, timing.ratio(fastest, KEYED).median

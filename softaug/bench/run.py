@@ -1,0 +1,76 @@
+"""Run suites, show them, keep their numbers."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+
+from softaug.bench.crop import crop_suite
+from softaug.bench.loss import loss_suite
+from softaug.bench.memory import memory_suite
+from softaug.bench.noise_erase import noise_erase_suite
+from softaug.bench.scaling import scaling_suite
+from softaug.bench.show import Results, print_tables, write_markdown
+from softaug.bench.table import Table
+from softaug.checks import check_choice, refuse
+from softaug.training.environment import environment, package_version
+
+SUITES: Mapping[str, Callable[[int], list[Table]]] = {
+    "crop": crop_suite,
+    "scaling": scaling_suite,
+    "loss": loss_suite,
+    "memory": memory_suite,
+    "noise-erase": noise_erase_suite,
+}
+
+
+def run_bench(
+    names: tuple[str, ...] = (),
+    rounds: int = 25,
+    out: Path | None = None,
+    markdown: Path | None = None,
+    console: Annotated[Console | None, tyro.conf.Suppress] = None,
+) -> dict[str, list[Table]]:
+    """Measure speed and memory beside other libraries: one thread, ratios in one run.
+
+    Args:
+        names: Suites to run: crop, scaling, loss, memory, noise-erase; none means all.
+        rounds: How often each variant is timed; all variants take turns in each round.
+        out: File for the numbers, as JSON.
+        markdown: Page whose tables are replaced, such as docs/performance.md.
+        console: Where tables are shown.
+    """
+    for name in names:
+        check_choice("bench", "names", name, tuple(SUITES))
+    if rounds < 1:
+        refuse("bench", "rounds must be at least 1", rounds)
+    console = console or Console()
+    results = {name: _run_suite(name, rounds, console) for name in names or SUITES}
+    where = bench_environment(rounds)
+    if out is not None:
+        write_json(results, where, out)
+    if markdown is not None:
+        write_markdown(results, where, markdown)
+    return results
+
+
+def _run_suite(name: str, rounds: int, console: Console) -> list[Table]:
+    with console.status(f"{name}: {rounds} rounds"):
+        tables = SUITES[name](rounds)
+    print_tables(tables, console)
+    return tables
+
+
+def bench_environment(rounds: int) -> dict[str, Any]:
+    """Where and how it was measured."""
+    peers = {name: package_version(name) for name in ("kornia", "albumentations")}
+    return {**environment(), **peers, "threads": 1, "rounds": rounds}
+
+
+def write_json(results: Results, where: Mapping[str, Any], path: Path) -> None:
+    """All numbers of a run, with the environment."""
+    suites = {name: [table.as_json() for table in tables] for name, tables in results.items()}
+    path.write_text(json.dumps({"environment": where, "suites": suites}, indent=2) + "\n")

@@ -1,0 +1,291 @@
+"""Each case of bad input with its message: who, rule, value received, remedy."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from softaug import (
+    DrawKey,
+    SoftCrop,
+    SoftCutout,
+    SoftErase,
+    SoftLabel,
+    SoftLoss,
+    SoftNoise,
+    UniformCrop,
+    confidence,
+    retained,
+)
+from softaug.transforms import CropParams
+
+NAN = math.nan
+LABELS = torch.tensor([0, 1, 2])
+WHOLE = torch.ones(3)
+IMAGES = torch.zeros(3, 3, 8, 8)
+
+
+def lossy(logits=None, labels=LABELS, kept=WHOLE, **settings):
+    """A call of the loss on three samples of four classes, with one thing changed."""
+    logits = torch.zeros(3, 4) if logits is None else logits
+    return lambda: SoftLoss(**settings)(logits, SoftLabel(labels, kept))
+
+
+def with_nan(sample, value=NAN):
+    logits = torch.zeros(3, 4)
+    logits[sample, 1] = value
+    return logits
+
+
+def crop(images=IMAGES, labels=LABELS, **options):
+    return lambda: SoftCrop()(images, labels, **options)
+
+
+SETTINGS = [
+    (lambda: SoftCrop(sigma=0), "SoftCrop: sigma must be > 0 and finite, got 0"),
+    (lambda: SoftCrop(sigma=-0.1), "SoftCrop: sigma must be > 0 and finite, got -0.1"),
+    (lambda: SoftCrop(sigma=NAN), "SoftCrop: sigma must be > 0 and finite, got nan"),
+    (lambda: SoftCrop(sigma=math.inf), "SoftCrop: sigma must be > 0 and finite, got inf"),
+    (lambda: SoftCrop(sigma="0.3"), "SoftCrop: sigma must be a number > 0, got str 0.3"),
+    (lambda: SoftCrop(sigma=True), "SoftCrop: sigma must be a number > 0, got bool True"),
+    (lambda: SoftNoise(sigma=-1), "SoftNoise: sigma must be > 0 and finite, got -1"),
+    (lambda: SoftNoise(noise_sd=0), "SoftNoise: noise_sd must be > 0 and finite, got 0"),
+    (lambda: SoftCrop(k=0), "SoftCrop: k must be > 0, got 0"),
+    (lambda: SoftErase(k=-2), "SoftErase: k must be > 0, got -2"),
+    (lambda: UniformCrop(k=NAN), "UniformCrop: k must be > 0, got nan"),
+    (lambda: SoftNoise(k=None), "SoftNoise: k must be a number > 0, got NoneType None"),
+    (lambda: retained(0.5, k=0), "retained: k must be > 0, got 0"),
+    (lambda: confidence(0.5, 1), "confidence: the number of classes must be at least 2, got 1"),
+    (lambda: UniformCrop(-1), "UniformCrop: reach must be a whole number >= 0, got int -1"),
+    (lambda: UniformCrop(1.5), "UniformCrop: reach must be a whole number >= 0, got float 1.5"),
+    (lambda: UniformCrop(True), "UniformCrop: reach must be a whole number >= 0, got bool True"),
+    (lambda: SoftCutout(0), "SoftCutout: length must be a whole number >= 1, got int 0"),
+    (lambda: SoftErase(area=0.3), "SoftErase: area must be a pair (low, high), got float 0.3"),
+    (lambda: SoftErase(area=(0, 1)), "SoftErase: area must be 0 < low <= high <= 1, got (0, 1)"),
+    (lambda: SoftErase(area=(0.5, 2)), "area must be 0 < low <= high <= 1, got (0.5, 2)"),
+    (lambda: SoftErase(area=(0.4, 0.2)), "area must be 0 < low <= high <= 1, got (0.4, 0.2)"),
+    (lambda: SoftErase(ratio=(-1, 1)), "SoftErase: ratio must be 0 < low <= high, got (-1, 1)"),
+    (lambda: SoftErase(ratio=(1, math.inf)), "ratio must be 0 < low <= high, got (1, inf)"),
+    (lambda: SoftErase(p=1.5), "SoftErase: p must be a probability in 0..1, got 1.5"),
+    (lambda: SoftErase(p=NAN), "SoftErase: p must be a probability in 0..1, got nan"),
+    (
+        lambda: SoftCrop(fill="man"),
+        'fill must be a number, one per channel, or "mean", got str man',
+    ),
+    (
+        lambda: SoftCrop(fill=NAN),
+        'fill must be a number, one per channel, or "mean", got float nan',
+    ),
+    (lambda: SoftCrop(fill=()), 'fill must be a number, one per channel, or "mean", got tuple ()'),
+    (lambda: SoftCrop(fill=("a",)), 'fill must be a number, one per channel, or "mean"'),
+    (
+        lambda: SoftLoss(soften="targets"),
+        "SoftLoss: soften must be one of 'none', 'target', 'weight', 'both', got 'targets'; "
+        "did you mean 'target'?",
+    ),
+    (lambda: SoftLoss(weighting="normalized"), "did you mean 'normalised'?"),
+    (
+        lambda: SoftLoss(reduction="avg"),
+        "reduction must be one of 'mean', 'sum', 'none', got 'avg'",
+    ),
+    (
+        lambda: SoftLoss(prior="unifrom"),
+        "prior must be one of 'uniform', got 'unifrom'; did you mean",
+    ),
+    (
+        lambda: SoftLoss(soften=None),
+        "soften must be one of 'none', 'target', 'weight', 'both', got",
+    ),
+    (lambda: SoftLoss(label_smoothing=1), "label_smoothing must be in [0, 1), got 1"),
+    (lambda: SoftLoss(label_smoothing=-0.1), "label_smoothing must be in [0, 1), got -0.1"),
+    (lambda: SoftLoss(label_smoothing=NAN), "label_smoothing must be in [0, 1), got nan"),
+    (lambda: SoftLoss(prior=[0.5, 0.4]), "rows of prior must be >= 0 and sum to 1, got"),
+    (lambda: SoftLoss(prior=[1.5, -0.5]), "rows of prior must be >= 0 and sum to 1, got"),
+    (lambda: SoftLoss(prior=[NAN, 1.0]), "rows of prior must be >= 0 and sum to 1, got"),
+    (lambda: SoftLoss(prior=[[1.0, 0.0]]), 'prior must be "uniform", [C] or [C, C], got'),
+    (lambda: SoftLoss(prior=[1, 2]), "sum to 1, got float64 tensor of shape [2]; divide each row"),
+]
+LOSSES = [
+    (lossy(kept=torch.tensor([1, -0.1, 1])), "retained must be in [0, 1], got -0.1"),
+    (lossy(kept=torch.tensor([1, 1, 1.5])), "retained must be in [0, 1], got 1.5 (sample 2)"),
+    (lossy(kept=torch.tensor([1, NAN, 1])), "retained must be in [0, 1], got nan (sample 1)"),
+    (lossy(labels=torch.tensor([0, 4, 1])), "SoftLoss: label 4 is outside the model's 4 classes"),
+    (lossy(labels=torch.tensor([0, -1, 1])), "SoftLoss: label -1 is outside the model's 4 classes"),
+    (
+        lossy(labels=LABELS[:2]),
+        "label must be a tensor [B] with one value for each of the 3 logits",
+    ),
+    (lossy(labels=LABELS.float()), "label must be integers, got float32 tensor of shape [3]"),
+    (lossy(labels=LABELS.bool()), "label must be integers, got bool tensor of shape [3]"),
+    (lossy(labels=[0, 1, 2]), "label must be a tensor [B]"),
+    (
+        lossy(kept=WHOLE[:2]),
+        "retained must be a tensor [B] with one value for each of the 3 logits",
+    ),
+    (lossy(kept=WHOLE[:, None]), "got float32 tensor of shape [3, 1]; [B, 1] is not broadcast"),
+    (lossy(labels=LABELS[:, None]), "got int64 tensor of shape [3, 1]; [B, 1] is not broadcast"),
+    (lossy(kept=LABELS), "retained must be floating point, got int64 tensor of shape [3]"),
+    (lossy(kept=0.5), "retained must be a tensor [B]"),
+    (lossy(torch.zeros(3, 4).long()), "logits must be floating point, got int64 tensor of shape"),
+    (lossy(torch.zeros(3)), "logits must be a non-empty [B, C], got float32 tensor of shape [3]"),
+    (lossy(torch.zeros(3, 4, 1)), "logits must be a non-empty [B, C], got float32 tensor of shape"),
+    (lossy(torch.zeros(0, 4), LABELS[:0], WHOLE[:0]), "logits must be a non-empty [B, C]"),
+    (lossy(np.zeros((3, 4))), "logits must be a non-empty [B, C], got ndarray"),
+    (lossy(torch.zeros(3, 1), LABELS * 0), "the number of classes must be at least 2, got 1"),
+    (
+        lossy(with_nan(1)),
+        "the loss of every sample must be finite, got logits from nan to nan (sample 1)",
+    ),
+    (lossy(with_nan(2, math.inf)), "got logits from 0.0 to inf (sample 2)"),
+    (lossy(with_nan(0, -math.inf), kept=WHOLE / 2), "got logits from -inf to 0.0 (sample 0)"),
+    (lossy(prior=[0.5, 0.5]), "prior must be for the model's 4 classes, got one for 2"),
+    (
+        lossy(labels=LABELS.to("meta")),
+        "label must be on the logits' device cpu, got meta; use label.to",
+    ),
+    (lambda: SoftLoss()(torch.zeros(3, 4), LABELS[:2]), "for each of the 3 logits"),
+    (lambda: SoftLoss()(torch.zeros(3, 4), LABELS.float()), "label must be integers"),
+    (
+        lambda: SoftLoss()(torch.zeros(3, 4), LABELS + 9),
+        "label 11 is outside the model's 4 classes",
+    ),
+    (lambda: SoftLoss()(with_nan(1), LABELS), "(sample 1)"),
+]
+TRANSFORMS = [
+    (
+        crop(labels=LABELS[:2]),
+        "SoftCrop: labels of 3 images must be [B], got int64 tensor of shape [2]",
+    ),
+    (
+        crop(labels=LABELS[:, None]),
+        "labels of 3 images must be [B], got int64 tensor of shape [3, 1]",
+    ),
+    (crop(labels=LABELS.float()), "labels must be integers, got float32 tensor of shape [3]"),
+    (crop(labels=[0, 1, 2]), "labels of 3 images must be [B], got list [0, 1, 2]"),
+    (crop(labels=1), "labels of 3 images must be [B], got int 1"),
+    (crop(labels=SoftLabel(LABELS, WHOLE[:, None])), "got float32 tensor of shape [3, 1]"),
+    (crop(labels=SoftLabel(LABELS, WHOLE[:2])), "got float32 tensor of shape [2]"),
+    (
+        crop(IMAGES[0], LABELS),
+        "the label of one image must be an int, got int64 tensor of shape [3]",
+    ),
+    (crop(IMAGES[0], 1.0), "the label of one image must be an int, got float 1.0"),
+    (crop(IMAGES[0], "cat"), "the label of one image must be an int, got str cat"),
+    (
+        crop(IMAGES[0, 0], 1),
+        "images must be [C, H, W] or [B, C, H, W], got float32 tensor of shape",
+    ),
+    (crop(IMAGES[None]), "images must be [C, H, W] or [B, C, H, W], got float32 tensor of shape"),
+    (crop(IMAGES.int()), "images must be uint8 or floating point, got int32 tensor of shape"),
+    (
+        crop(IMAGES[:0], LABELS[:0]),
+        "images must not be empty, got float32 tensor of shape [0, 3, 8, 8]",
+    ),
+    (
+        crop(Image.new("RGB", (8, 8)), 1),
+        "SoftCrop: images must be a tensor, got Image; put torchvision.transforms.v2.PILToTensor()",
+    ),
+    (crop(np.zeros((3, 8, 8)), 1), "images must be a tensor, got ndarray"),
+    (
+        crop(generator=torch.Generator(), key=DrawKey(0, 0, LABELS)),
+        "SoftCrop: give a generator or a key, not both, got both",
+    ),
+    (crop(key=DrawKey(0, 0, LABELS[:2])), "key.index must hold one sample index for each of the 3"),
+    (crop(key=DrawKey(0, 0, 5)), "key.index must hold one sample index for each of the 3 images"),
+    (crop(key=DrawKey(0, 0, WHOLE)), "key.index must be integers, got float32 tensor of shape [3]"),
+    (crop(key=DrawKey(0, 0, LABELS, -1)), "key.stream must be in 0..65535, got -1"),
+    (crop(key=DrawKey(0, 0, LABELS, 65536)), "key.stream must be in 0..65535, got 65536"),
+    (
+        lambda: UniformCrop(8)(IMAGES, LABELS),
+        "UniformCrop: reach must be below the image's edge 8, got 8; a larger shift would leave",
+    ),
+    (
+        lambda: UniformCrop(5)(IMAGES[..., :4], LABELS),
+        "reach must be below the image's edge 4, got 5",
+    ),
+    (
+        lambda: SoftCrop(fill=(1, 2))(IMAGES, LABELS),
+        "SoftCrop: fill must be one number or 3, one per channel, got [1, 2]",
+    ),
+    (
+        lambda: SoftErase(fill=256)(IMAGES.byte(), LABELS),
+        "SoftErase: fill of uint8 images must be whole numbers in 0..255, got [256]",
+    ),
+    (
+        lambda: SoftCrop(fill=0.5)(IMAGES.byte(), LABELS),
+        "must be whole numbers in 0..255, got [0.5]",
+    ),
+    (lambda: SoftCrop(fill=-1)(IMAGES.byte(), LABELS), "must be whole numbers in 0..255, got [-1]"),
+    (lambda: SoftCrop(fill=math.inf)(IMAGES.byte(), LABELS), "in 0..255, got [inf]"),
+    (
+        lambda: SoftCrop().apply(IMAGES, CropParams(LABELS[:2], LABELS[:2], WHOLE[:2])),
+        "SoftCrop: apply needs parameters for each of the 3 images, got parameters for 2",
+    ),
+    (lambda: SoftCrop().apply(IMAGES), "apply needs the images and their drawn parameters"),
+    (lambda: SoftCrop().draw(IMAGES[0, 0]), "images must be [C, H, W] or [B, C, H, W]"),
+]
+
+
+def refused(call):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 (each test compares the message)
+        call()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(("call", "message"), SETTINGS, ids=[m for _, m in SETTINGS])
+def test_bad_settings_are_refused(call, message):
+    assert message in refused(call)
+
+
+@pytest.mark.parametrize(("call", "message"), LOSSES, ids=[m for _, m in LOSSES])
+def test_bad_input_of_the_loss_is_refused(call, message):
+    found = refused(call)
+    assert found.startswith("SoftLoss: ")
+    assert message in found
+
+
+@pytest.mark.parametrize(("call", "message"), TRANSFORMS, ids=[m for _, m in TRANSFORMS])
+def test_bad_input_of_a_transform_is_refused(call, message):
+    assert message in refused(call)
+
+
+@pytest.mark.parametrize("kind", [SoftCrop, UniformCrop, SoftErase, SoftCutout, SoftNoise])
+def test_every_transform_names_itself(kind):
+    assert refused(lambda: kind()(torch.zeros(8, 8), 0)).startswith(
+        f"{kind.__name__}: images must be"
+    )
+    assert refused(lambda: kind()(IMAGES, LABELS[:1])).startswith(f"{kind.__name__}: labels of 3")
+    assert refused(lambda: kind(k=0)) == f"{kind.__name__}: k must be > 0, got 0"
+
+
+def test_validate_false_skips_value_checks():
+    loss = SoftLoss("weight", validate=False)
+    heavy = loss(torch.zeros(3, 4), SoftLabel(LABELS, torch.full((3,), 1.5)))
+    assert heavy.item() == pytest.approx(1.375 * math.log(4))  # 1/4 + 3/4 * 1.5
+    assert loss(with_nan(1), LABELS).isnan()
+
+
+def test_validate_false_keeps_shape_and_type_checks():
+    loss = SoftLoss(validate=False)
+    column = refused(lambda: loss(torch.zeros(3, 4), SoftLabel(LABELS, WHOLE[:, None])))
+    assert "[B, 1] is not broadcast" in column
+    assert "label must be integers" in refused(lambda: loss(torch.zeros(3, 4), WHOLE))
+
+
+def test_a_masked_class_of_a_hard_label_is_not_refused():
+    logits = with_nan(0, -math.inf)
+    expected = torch.nn.functional.cross_entropy(logits, LABELS)
+    assert SoftLoss()(logits, LABELS) == expected
+
+
+def test_large_finite_losses_are_not_refused():
+    logits = torch.tensor([[3e38, 0.0], [3e38, 0.0]])  # their sum overflows float32
+    loss = SoftLoss(reduction="none")(logits, torch.tensor([1, 1]))
+    assert loss.isfinite().all()
+
+
+@pytest.mark.parametrize("number", [np.float64(0.3), np.float32(0.25), 1])
+def test_numbers_of_numpy_are_settings_too(number):
+    assert SoftCrop(sigma=number).sigma == pytest.approx(float(number))
