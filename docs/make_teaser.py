@@ -79,7 +79,7 @@ def draw_curve(axes: Axes, crops: list[Crop], k: float) -> None:
     axes.set_xticklabels(["0", "50", "100 %"])
     axes.set_yticklabels(["chance", "0.5", "1.0"])
     axes.set_xlabel("visible share of the image", color=INK, fontsize=11)
-    axes.set_title("what the label asks for", color=INK, fontsize=11, loc="left", pad=8)
+    axes.set_title("confidence of the label", color=INK, fontsize=11, loc="left", pad=8)
     axes.tick_params(length=0, labelsize=10, labelcolor=MUTED)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(MUTED)

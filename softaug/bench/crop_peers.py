@@ -10,9 +10,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torchvision.transforms import v2
 
-from softaug.bench.images import MEAN, STD, normalise
+from softaug.bench.images import MEAN, STD, normalise, v2
 from softaug.bench.timing import Variants
 
 DOCUMENTED = "as documented"
@@ -45,7 +44,7 @@ def _functional_crop(images: Tensor) -> Tensor:
 
 def kornia_crops(images: Tensor) -> Variants:
     """Kornia draws for each sample of a batch, and needs floats."""
-    import kornia.augmentation as K  # noqa: N812  # its documentation's name
+    import kornia.augmentation as K
 
     edge = images.shape[-1]
     crop = K.RandomCrop((edge, edge), padding=edge, p=1.0, cropping_mode="slice")
@@ -58,8 +57,8 @@ def kornia_crops(images: Tensor) -> Variants:
 
 
 def albumentations_crops(images: Tensor) -> Variants:
-    """albumentations works on one numpy image [H, W, C] at a time."""
-    import albumentations as A  # noqa: N812  # its documentation's name
+    """Called for each sample: it works on one numpy image [H, W, C] at a time."""
+    import albumentations as A
     import cv2
     from albumentations.pytorch import ToTensorV2
 

@@ -42,7 +42,7 @@ def _with_backward(forward: Callable[[], Tensor], logits: Tensor) -> Callable[[]
 
 
 def dense_divergence(logits: Tensor, soft: SoftLabel) -> Tensor:
-    """weight * KL(target || prediction) with the whole target in memory (Eq. 6)."""
+    """Eq. 6 as it stands: weight * KL(target || prediction), with the whole target in memory."""
     labels, kept = torch.as_tensor(soft.label), torch.as_tensor(soft.retained)
     num_classes = logits.shape[1]
     weight = confidence(kept, num_classes).unsqueeze(1)  # [B, 1]

@@ -1,6 +1,8 @@
 """Suite "memory": peak memory of the losses, exact and repeatable."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from torch.profiler import ProfilerActivity, profile
 
@@ -13,7 +15,8 @@ def memory_suite(rounds: int, shape: tuple[int, int] = (256, 1000)) -> list[Tabl
     """Peak of what forward and backward allocate; one round is enough, it never varies."""
     del rounds
     logits = 4 * shape[0] * shape[1]  # float32
-    peaks = {name: peak_bytes(call) for name, call in loss_variants(*shape).items()}
+    # Made anew for each, so that no gradient of the last is freed in the record of the next.
+    peaks = {name: peak_bytes(loss_variants(*shape)[name]) for name in loss_variants(*shape)}
     rows = [_row(name, peak, logits) for name, peak in peaks.items()]
     bounds = [Bound("SoftLoss / dense target", peaks[OURS] / peaks[DENSE], 1.0)]
     title = f"Loss, peak memory above the logits {list(shape)}, gradient included"
@@ -26,13 +29,29 @@ def _row(name: str, peak: int, logits: int) -> Row:
 
 def peak_bytes(call: Callable[[], object]) -> int:
     """The most that `call` holds at once, from the allocator's own record of each block."""
-    call()  # buffers that are made once are not part of it
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as record:
+    with (
+        _silent_stderr(),
+        profile(activities=[ProfilerActivity.CPU], profile_memory=True) as record,
+    ):
         call()
-    events = record.profiler.kineto_results.events()  # type: ignore[union-attr]
+    assert record.profiler is not None
+    events = record.profiler.kineto_results.events()
     blocks = sorted((e for e in events if e.name() == "[memory]"), key=lambda e: e.start_ns())
     live = peak = 0
     for block in blocks:
         live += block.nbytes()
         peak = max(peak, live)
     return peak
+
+
+@contextmanager
+def _silent_stderr() -> Iterator[None]:
+    """The profiler's C++ part reports there that it started, stopped and found no GPU."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)

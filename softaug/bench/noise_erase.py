@@ -2,10 +2,9 @@
 
 import torch
 from torch import Tensor
-from torchvision.transforms import v2
 
 from softaug import DrawKey, SoftCutout, SoftErase, SoftNoise
-from softaug.bench.images import CONVERT, make_images, normalise
+from softaug.bench.images import CONVERT, make_images, normalise, v2
 from softaug.bench.peers import Peer, installed
 from softaug.bench.table import Table, timing_rows
 from softaug.bench.timing import Variants, interleave
@@ -33,10 +32,9 @@ def _ours(images: Tensor, labels: Tensor) -> Variants:
 
 
 def _torchvision(images: Tensor) -> Variants:
-    noise, erase = v2.GaussianNoise(sigma=0.1), v2.RandomErasing(p=1)
-    floats = v2.ToDtype(torch.float32, scale=True)
+    noise, erase = v2.GaussianNoise(sigma=25.5, clip=False), v2.RandomErasing(p=1)
     return {
-        "torchvision GaussianNoise, one strength for all": lambda: normalise(noise(floats(images))),
+        "torchvision GaussianNoise, one strength for all": lambda: normalise(noise(images.float())),
         "torchvision RandomErasing, per sample": lambda: normalise(
             torch.stack([erase(one) for one in images])
         ),
@@ -44,24 +42,24 @@ def _torchvision(images: Tensor) -> Variants:
 
 
 def _kornia(images: Tensor) -> Variants:
-    import kornia.augmentation as K  # noqa: N812  # its documentation's name
+    import kornia.augmentation as K
 
-    noise, erase = K.RandomGaussianNoise(std=0.1, p=1.0), K.RandomErasing(p=1.0)
+    noise, erase = K.RandomGaussianNoise(std=25.5, p=1.0), K.RandomErasing(p=1.0)
     return {
         "kornia RandomGaussianNoise, one strength for all": lambda: normalise(
-            noise(images.float().div_(255))
+            noise(images.float())
         ),
         "kornia RandomErasing": lambda: normalise(erase(images.float())),
     }
 
 
 def _albumentations(images: Tensor) -> Variants:
-    import albumentations as A  # noqa: N812  # its documentation's name
+    import albumentations as A
     import numpy as np
 
     arrays = np.ascontiguousarray(images.permute(0, 2, 3, 1).numpy())
 
-    def over(transform: A.ImageOnlyTransform) -> Tensor:
+    def over(transform: A.Compose) -> Tensor:
         out = np.stack([transform(image=one)["image"] for one in arrays])
         return normalise(torch.from_numpy(out).permute(0, 3, 1, 2).contiguous())
 

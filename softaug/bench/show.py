@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table as RichTable
 
 from softaug.bench.table import Bound, Row, Table
@@ -17,23 +18,27 @@ Results = Mapping[str, list[Table]]
 def print_tables(tables: list[Table], console: Console) -> None:
     """Each table, then its bounds with pass or FAIL."""
     for table in tables:
-        shown = RichTable(title=table.title, title_justify="left")
+        shown = RichTable(title=_title(table), title_justify="left")
         for name, justify in zip(_heads(table), ("left", "right", "right", "right"), strict=True):
             shown.add_column(name, justify=justify)  # type: ignore[arg-type]
         for row in table.rows:
-            shown.add_row(*_cells(row))
+            shown.add_row(*map(escape, _cells(row)))  # [peers] is no markup
         console.print(shown)
         for line in _remarks(table):
             console.print(line, markup=False, highlight=False)
 
 
+def _title(table: Table) -> str:
+    return f"{table.title} (1 = {table.per})"
+
+
 def _heads(table: Table) -> list[str]:
-    return ["variant", f"x {table.per}", "quartiles", table.unit]
+    return ["variant", "ratio", "quartiles", table.unit]
 
 
 def _cells(row: Row) -> list[str]:
     if row.ratio is None or row.amount is None:
-        return [row.name, row.note, "", ""]
+        return [f"{row.name}: {row.note}", "", "", ""]
     quartiles = f"{_short(row.ratio.low)} - {_short(row.ratio.high)}"
     return [row.name, _short(row.ratio.median), quartiles, _short(row.amount)]
 
@@ -85,7 +90,7 @@ def as_markdown(tables: list[Table], environment: Mapping[str, Any]) -> str:
 
 
 def _markdown_table(table: Table) -> list[str]:
-    lines = [f"**{table.title}**", "", _line(_heads(table)), "|---|---:|---:|---:|"]
+    lines = [f"**{_title(table)}**", "", _line(_heads(table)), "|---|---:|---:|---:|"]
     lines += [_line(_cells(row)) for row in table.rows]
     remarks = [f"- {remark}" for remark in _remarks(table)]
     return [*lines, "", *remarks] if remarks else lines

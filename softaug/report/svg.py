@@ -123,5 +123,7 @@ def _adapt_styles(text: str) -> str:
     """CSS variables for the stand-in colours, the page's font for matplotlib's, short numbers."""
     for stand_in, css in css_colours().items():
         text = text.replace(stand_in, css)
+    # matplotlib 3.11 writes font-size and font-family apart, older ones one `font`.
     text = re.sub(r"font: (?:[a-z0-9]+ )*?([\d.]+px) [^;\"]*", r"font-size: \1", text)
+    text = re.sub(r"font-family: 'DejaVu Sans'[^;\"]*;? ?", "", text)
     return re.sub(r"(\d+\.\d\d)\d+", r"\1", text)

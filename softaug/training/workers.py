@@ -4,8 +4,9 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from multiprocessing.sharedctypes import Synchronized
 from multiprocessing.synchronize import Event
 from typing import Any
@@ -38,12 +39,26 @@ def run_trials(trials: Sequence[Trial], processes: int, console: Console) -> lis
     total = sum(trial.num_images for trial in trials)
     try:
         with progress(console, total, "images") as show:
-            futures = [pool.submit(_run, trial) for trial in trials]
+            with _no_interrupt():
+                futures = [pool.submit(_run, trial) for trial in trials]
             _watch(futures, seen, show)
             return [future.result() for future in futures]
     finally:
         stop.set()
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """Processes started in here ignore Ctrl-C from their first moment: the parent decides."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _watch(
@@ -63,7 +78,6 @@ def _start_worker(seen: "Synchronized[int]", stop: Event) -> None:
     global _shared
     _shared = seen, stop
     torch.set_num_threads(1)  # another number of threads changes the bits
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
     threading.Thread(target=_follow_parent, daemon=True).start()
 
 

@@ -1,0 +1,53 @@
+import math
+
+import pytest
+
+from softaug.bench.crop import KEYED, crop_bounds
+from softaug.bench.images import CONVERT
+from softaug.bench.loss import loss_bounds
+from softaug.bench.loss_variants import OURS, SMOOTHED
+from softaug.bench.scaling import slope
+from softaug.bench.table import Bound
+from softaug.bench.timing import Timing
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "at_least", "passed"),
+    [
+        (1.3, 1.3, False, True),
+        (1.31, 1.3, False, False),
+        (10, 10, True, True),
+        (9.9, 10, True, False),
+        (math.nan, 10, True, False),
+        (math.nan, 10, False, False),
+    ],
+)
+def test_a_bound_passes_up_to_and_at_its_limit(value, limit, at_least, passed):
+    assert Bound("rule", value, limit, at_least).passed is passed
+
+
+def crop_timing(**milliseconds):
+    return Timing({CONVERT: [1.0] * 3, KEYED: [4.0] * 3, **milliseconds})
+
+
+def test_crop_is_held_against_the_fastest_pipeline_as_documented():
+    slow, fast, hand = "x, as documented", "y, as documented", "z, by hand"
+    timing = crop_timing(**{slow: [90.0] * 3, fast: [44.0] * 3, hand: [5.0] * 3})
+    peers, most = crop_bounds(timing, [slow, fast, hand])
+    assert (peers.value, peers.passed) == (11.0, True)
+    assert fast in peers.rule
+    assert (most.value, most.limit, most.passed) == (4.0, 8, True)
+
+
+def test_crop_without_peers_is_held_against_the_conversion_alone():
+    assert [bound.limit for bound in crop_bounds(crop_timing(), [])] == [8]
+
+
+def test_loss_is_held_against_label_smoothing():
+    (bound,) = loss_bounds(Timing({OURS: [1.4, 1.4], SMOOTHED: [1.0, 1.0]}))
+    assert (bound.value, bound.passed) == (1.4, False)
+
+
+def test_slope_is_the_power_of_the_size():
+    assert slope([1, 10, 100], [5.0, 500.0, 50_000.0]) == 2.0
+    assert slope([1, 10], [7.0, 7.0]) == 0.0

@@ -1,0 +1,98 @@
+import pytest
+import torch
+
+from softaug import SoftLoss
+from softaug.bench.crop import KEYED, crop_suite
+from softaug.bench.crop_peers import plain_loops, torchvision_crops
+from softaug.bench.images import make_images, normalise
+from softaug.bench.loss import loss_suite
+from softaug.bench.loss_variants import dense_divergence, loss_variants
+from softaug.bench.memory import memory_suite, peak_bytes
+from softaug.bench.noise_erase import noise_erase_suite
+from softaug.bench.scaling import scaling_suite
+from softaug.bench.table import MISSING
+from softaug.label import SoftLabel
+
+TINY = {
+    "crop": lambda: crop_suite(2, batch=4),
+    "scaling": lambda: scaling_suite(2, batches=(2, 4, 8), edges=(8, 16), sigmas=(0.1, 1.0)),
+    "loss": lambda: loss_suite(2, shapes=[(4, 5)]),
+    "memory": lambda: memory_suite(1, shape=(8, 50)),
+    "noise-erase": lambda: noise_erase_suite(2, batch=4),
+}
+
+
+@pytest.mark.parametrize("suite", TINY)
+def test_every_suite_gives_a_base_of_1_and_positive_costs(suite):
+    for table in TINY[suite]():
+        measured = [row for row in table.rows if row.ratio is not None]
+        assert len(measured) >= 2
+        assert all(row.amount > 0 and row.ratio.median > 0 for row in measured)
+        bases = [row for row in measured if row.name == table.per]
+        assert all(row.ratio.median == 1 for row in bases)
+
+
+def test_a_peer_that_is_not_installed_is_a_row_not_an_error(monkeypatch):
+    monkeypatch.setattr("softaug.bench.peers.find_spec", lambda name: None)
+    (table,) = crop_suite(1, batch=2)
+    rows = {row.name: row.note for row in table.rows if row.ratio is None}
+    assert rows == dict.fromkeys(("torchvision", "kornia", "albumentations"), MISSING)
+    assert KEYED in [row.name for row in table.rows]
+
+
+@pytest.mark.parametrize("peer", ["torchvision", "kornia", "albumentations", "plain"])
+def test_peers_crop_each_sample_to_the_same_size_with_fill_0(peer):
+    if peer in ("kornia", "albumentations"):
+        pytest.importorskip(peer)
+    images = torch.full((64, 3, 32, 32), 255, dtype=torch.uint8)
+    blank, whole = (normalise(torch.full((1, 3, 1, 1), v).byte()) for v in (0, 255))
+    for name, call in _crops(peer)(images).items():
+        out = call()
+        assert out.shape == images.shape, name
+        assert out.dtype == torch.float32
+        is_blank, is_whole = (out - blank).abs() < 1e-3, (out - whole).abs() < 1e-3
+        assert bool((is_blank | is_whole).all()), name
+        assert is_whole.float().mean(dim=(1, 2, 3)).unique().numel() > 8, name  # own offsets
+
+
+def _crops(peer):
+    from softaug.bench import crop_peers
+
+    known = {"torchvision": torchvision_crops, "plain": plain_loops}
+    return known.get(peer) or getattr(crop_peers, f"{peer}_crops")
+
+
+def test_images_are_normalised_as_torchvision_does():
+    from torchvision.transforms import v2
+
+    from softaug.bench.images import MEAN, STD
+
+    images, _ = make_images(2)
+    expected = v2.functional.normalize(images / 255, list(MEAN), list(STD))
+    torch.testing.assert_close(normalise(images), expected)
+
+
+def test_the_dense_loss_of_the_comparison_is_our_loss():
+    torch.manual_seed(0)
+    logits, soft = torch.randn(5, 7), SoftLabel(torch.tensor([0, 1, 2, 3, 6]), torch.rand(5))
+    torch.testing.assert_close(dense_divergence(logits, soft), SoftLoss()(logits, soft))
+
+
+def test_peak_memory_counts_what_is_held_at_once():
+    def two_at_once():
+        first = torch.ones(1000)
+        second = first + 1
+        del first
+        return second * 2
+
+    assert 8000 <= peak_bytes(two_at_once) < 8100  # scalars are a few bytes each
+
+
+def test_peak_memory_repeats_exactly():
+    peaks = {peak_bytes(loss_variants(16, 30)["SoftLoss"]) for _ in range(3)}
+    assert len(peaks) == 1
+
+
+def test_soft_loss_peaks_no_higher_than_a_dense_target():
+    (table,) = memory_suite(1)
+    assert [bound.passed for bound in table.bounds] == [True]
