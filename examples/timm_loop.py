@@ -19,7 +19,7 @@ from softaug import DrawKey, SoftCrop, SoftLoss
 def load():  # for CIFAR-10: torchvision.datasets.CIFAR10(...).data, moved to [N, 3, 32, 32]
     digits = load_digits()
     small = torch.tensor(digits.images * 15).float().unsqueeze(1)
-    images = F.interpolate(small, size=32, mode="bilinear").to(torch.uint8)  # [N, 1, 32, 32]
+    images = F.interpolate(small, size=16, mode="bilinear").to(torch.uint8)  # [N, 1, 16, 16]
     return images, torch.tensor(digits.target)
 
 
@@ -32,7 +32,7 @@ def main(epochs=4, seed=0):
 
     model = timm.create_model("resnet10t", num_classes=10, in_chans=1).to(device)
     optimizer = create_optimizer_v2(model, opt="adamw", lr=3e-3, weight_decay=0.02)
-    scheduler = CosineLRScheduler(optimizer, t_initial=epochs, warmup_t=1, warmup_lr_init=1e-3)
+    scheduler = CosineLRScheduler(optimizer, t_initial=epochs)
     # SoftLoss stands where timm has SoftTargetCrossEntropy. Where only dense targets fit,
     # soft.dense(num_classes) gives them, without the weight.
     crop, loss_fn = SoftCrop(sigma=0.1, k=2), SoftLoss()
@@ -41,7 +41,7 @@ def main(epochs=4, seed=0):
         model.train()
         scheduler.step(epoch)
         losses = AverageMeter()
-        for index in train[torch.randperm(len(train), device=device)].split(50):
+        for index in train[torch.randperm(len(train), device=device)].split(32):
             batch, soft = crop(images[index], labels[index], key=DrawKey(seed, epoch, index))
             loss = loss_fn(model(batch / 255), soft)
             optimizer.zero_grad()

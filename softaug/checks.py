@@ -34,6 +34,13 @@ def check_positive(who: str, name: str, value: Any, *, infinite: bool = False) -
     return number
 
 
+def check_share(who: str, name: str, value: Any) -> float:
+    """Return `value` as a float if it is a number in 0..1."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= 1:
+        refuse(who, f"{name} must be a number in 0..1", describe(value))
+    return float(value)
+
+
 def check_whole(who: str, name: str, value: Any, *, least: int) -> int:
     """Return `value` as an int if it is a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:

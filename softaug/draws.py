@@ -6,6 +6,7 @@ samples and gives the same bits on every device.
 """
 
 import math
+from numbers import Integral
 from typing import NamedTuple
 
 import torch
@@ -62,9 +63,10 @@ def uniforms(
     generator: Generator | None,
     key: DrawKey | None,
 ) -> Tensor:
-    """Numbers in (0, 1), [B, num], on the device of `images`; `purpose` is the transform's.
+    """Float64 numbers in (0, 1), [B, num]; `purpose` is the transform's.
 
     Without generator or key they come from torch's global generator, as torchvision's do.
+    They are on the device of `images`, or on the CPU where that has no float64.
     """
     if generator is not None and key is not None:
         refuse(who, "give a generator or a key, not both", "both")
@@ -73,14 +75,16 @@ def uniforms(
         drawn = _keyed(who, key, images, batch, num, purpose)
     else:
         where = images.device if generator is None else generator.device
-        drawn = torch.rand(batch, num, generator=generator, device=where, dtype=precise(where))
-        drawn = drawn.clamp_min(2**-33)  # torch.rand may give 0
-    to_device = images.device.type != "cpu"  # a copy to the CPU must be waited for
-    return drawn.to(images.device, precise(images.device), non_blocking=to_device)
+        dtype = torch.float64 if has_float64(where) else torch.float32
+        drawn = torch.rand(batch, num, generator=generator, device=where, dtype=dtype)
+    home = images.device if has_float64(images.device) else torch.device("cpu")
+    return send(drawn, home).double().clamp_min(2**-33)  # torch.rand may give 0
 
 
 def _keyed(who: str, key: DrawKey, images: Tensor, batch: int, num: int, purpose: int) -> Tensor:
     index = _check_key(who, key, images, batch)
+    if not has_float64(index.device):
+        index = index.cpu()
     block = torch.arange(math.ceil(num / 4), device=index.device)  # four words a block
     counter = (
         block,
@@ -90,12 +94,16 @@ def _keyed(who: str, key: DrawKey, images: Tensor, batch: int, num: int, purpose
     )
     words = philox(counter, (key.seed & _LOW, (key.seed >> 32) & _LOW))
     flat = torch.stack(words, dim=-1).flatten(1)[:, :num]  # [B, num]
-    drawn = (flat.to(precise(index.device)) + 0.5) * 2**-32
-    return drawn.clamp_max(1 - torch.finfo(drawn.dtype).eps / 2)  # float32 may round to 1
+    return (flat.double() + 0.5) * 2**-32
 
 
 def _check_key(who: str, key: DrawKey, images: Tensor, batch: int) -> Tensor:
     """The key's sample indices, [B]."""
+    if not isinstance(key, DrawKey):
+        refuse(who, "key must be a DrawKey", describe(key))
+    for name in ("seed", "epoch", "stream"):
+        if not isinstance(getattr(key, name), Integral):
+            refuse(who, f"key.{name} must be a whole number", describe(getattr(key, name)))
     if not 0 <= key.stream < 2**16:
         refuse(who, "key.stream must be in 0..65535", key.stream)
     index = torch.as_tensor(key.index)
@@ -132,6 +140,17 @@ def _box_muller(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
     return radius * torch.cos(angle), radius * torch.sin(angle)
 
 
-def precise(device: torch.device) -> torch.dtype:
-    """The widest float of a device: Apple's GPUs have no float64."""
-    return torch.float32 if device.type == "mps" else torch.float64
+def has_float64(device: torch.device) -> bool:
+    """Whether a device has float64: Apple's GPUs do not."""
+    return device.type != "mps"
+
+
+def send(values: Tensor, device: torch.device) -> Tensor:
+    """`values` on `device`, without waiting where that is safe: from the CPU to CUDA.
+
+    To the CPU the copy would be read before it is done; on Apple's GPUs the source may be
+    freed before it is read.
+    """
+    if values.is_floating_point() and not has_float64(device):
+        values = values.float()
+    return values.to(device, non_blocking=device.type == "cuda")

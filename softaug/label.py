@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from softaug.checks import check_integers
 from softaug.softening import confidence, soft_target, uniform_prior
 
 
@@ -39,8 +40,9 @@ class SoftLabel(NamedTuple):
 
         The sample's weight is not in them: `SoftLoss(soften="target")` is what they equal.
         """
-        kept = torch.as_tensor(self.retained)
+        kept = torch.as_tensor(self.retained).float()  # default_collate makes it float64
         labels = torch.as_tensor(self.label, device=kept.device)
+        check_integers("SoftLabel.dense", "label", labels)
         return soft_target(labels, kept, uniform_prior(num_classes, like=kept))
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> SoftLabel:
@@ -49,5 +51,6 @@ class SoftLabel(NamedTuple):
         if isinstance(label, Tensor):
             label = label.to(device, non_blocking=non_blocking)
         if isinstance(kept, Tensor):
+            kept = kept.float() if torch.device(device).type == "mps" else kept  # no float64 there
             kept = kept.to(device, non_blocking=non_blocking)
         return SoftLabel(label, kept)

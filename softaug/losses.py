@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from softaug.checks import check_choice, check_integers, describe, refuse
+from softaug.checks import check_choice, check_integers, check_share, describe, refuse
 from softaug.label import SoftLabel
 from softaug.softening import check_num_classes, confidence, soft_target
 from softaug.weighting import WEIGHTINGS, batch_weights
@@ -25,7 +25,9 @@ class SoftLoss(nn.Module):
 
     soften: what `retained` softens: "target" (Eq. 4), "weight" (Eq. 5), "both" (Eq. 6) or
         "none" (hard augmentation).
-    weighting: "sample" (the equation), "batch_mean" (the authors' release) or "normalised".
+    weighting: "sample" (the equation), "batch_mean" (the authors' release) or "normalised";
+        says how weights enter, so only where `soften` is "weight" or "both". The last two
+        take means over all processes, which then must call the loss together.
     prior: where the target's remaining mass goes: "uniform", [C], or [C, C] with a row for
         each true class; rows sum to 1.
     reduction: "mean", "sum" or "none" ([B]).
@@ -55,24 +57,26 @@ class SoftLoss(nn.Module):
         check_choice("SoftLoss", "soften", soften, SOFTEN)
         check_choice("SoftLoss", "weighting", weighting, WEIGHTINGS)
         check_choice("SoftLoss", "reduction", reduction, REDUCTIONS)
-        if not 0 <= label_smoothing < 1:
-            refuse("SoftLoss", "label_smoothing must be in [0, 1)", label_smoothing)
+        if not any(validate is known for known in (None, True, False)):
+            refuse("SoftLoss", "validate must be None, True or False", describe(validate))
         self.soften = soften
         self.weighting = weighting
         self.reduction = reduction
         self.validate = validate
-        self.label_smoothing = float(label_smoothing)
+        self.label_smoothing = check_share("SoftLoss", "label_smoothing", label_smoothing)
         self.register_buffer("prior", _check_prior(prior), persistent=False)
 
     def forward(self, logits: Tensor, label: Tensor | SoftLabel) -> Tensor:
         """Loss of a batch."""
         labels, kept = _check_shapes(logits, label)
+        if self.prior is not None:
+            _check_prior_fits(self.prior, logits)
         validate = self._validates(logits)
         if validate:
             _check_values(logits, labels, kept)
         log_probs = F.log_softmax(logits, dim=1, dtype=_at_least_float32(logits.dtype))
         if kept is not None:
-            kept = kept.to(log_probs.dtype)
+            kept = kept.detach().to(log_probs.dtype)
         loss = self._divergence(log_probs, labels.long(), kept)
         if validate:
             _check_finite(loss, logits)
@@ -98,9 +102,6 @@ class SoftLoss(nn.Module):
     def _prior_rows(self, log_probs: Tensor, labels: Tensor) -> Tensor:
         """The prior of all samples alike, [C], or of each, [B, C]."""
         assert self.prior is not None
-        if self.prior.shape[-1] != log_probs.shape[1]:
-            rule = f"prior must be for the model's {log_probs.shape[1]} classes"
-            refuse("SoftLoss", rule, f"one for {self.prior.shape[-1]}")
         prior = self.prior.to(log_probs.dtype)
         return prior if prior.ndim == 1 else prior[labels]
 
@@ -173,6 +174,15 @@ def _check_prior(prior: str | Tensor | Sequence[Any]) -> Tensor | None:
     return table.float()
 
 
+def _check_prior_fits(prior: Tensor, logits: Tensor) -> None:
+    if prior.shape[-1] != logits.shape[1]:
+        rule = f"prior must be for the model's {logits.shape[1]} classes"
+        refuse("SoftLoss", rule, f"one for {prior.shape[-1]}")
+    if prior.device != logits.device:
+        rule = f"prior must be on the logits' device {logits.device}"
+        refuse("SoftLoss", rule, prior.device, "move the loss: loss.to(device)")
+
+
 def _check_shapes(logits: Tensor, label: Any) -> tuple[Tensor, Tensor | None]:
     """The labels and what is retained of them (None for plain labels), each [B]."""
     if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) == 0:
@@ -189,7 +199,8 @@ def _check_shapes(logits: Tensor, label: Any) -> tuple[Tensor, Tensor | None]:
 def _check_part(logits: Tensor, name: str, part: Any, *, integer: bool) -> Tensor:
     if not isinstance(part, Tensor) or part.shape != logits.shape[:1]:
         rule = f"{name} must be a tensor [B] with one value for each of the {len(logits)} logits"
-        refuse("SoftLoss", rule, describe(part), "[B, 1] is not broadcast")
+        remedy = "[B, 1] is not broadcast, and labels are class indices, not probabilities"
+        refuse("SoftLoss", rule, describe(part), remedy)
     if part.device != logits.device:
         rule = f"{name} must be on the logits' device {logits.device}"
         refuse("SoftLoss", rule, part.device, "use label.to(logits.device)")
@@ -201,7 +212,7 @@ def _check_part(logits: Tensor, name: str, part: Any, *, integer: bool) -> Tenso
 
 
 def _check_values(logits: Tensor, labels: Tensor, kept: Tensor | None) -> None:
-    low, high = (int(bound) for bound in labels.aminmax())
+    low, high = (int(bound) for bound in labels.long().aminmax())
     if low < 0 or high >= logits.shape[1]:
         wrong = low if low < 0 else high
         raise ValueError(
@@ -223,4 +234,4 @@ def _check_finite(loss: Tensor, logits: Tensor) -> None:
     sample = int((~loss.detach().isfinite()).nonzero()[0])
     row = logits[sample].detach()
     got = f"logits from {float(row.min())} to {float(row.max())} (sample {sample})"
-    refuse("SoftLoss", "the loss of every sample must be finite", got, "lower the learning rate?")
+    refuse("SoftLoss", "the loss of every sample must be finite", got)

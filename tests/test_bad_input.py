@@ -68,8 +68,8 @@ SETTINGS = [
     (lambda: SoftErase(area=(0.4, 0.2)), "area must be 0 < low <= high <= 1, got (0.4, 0.2)"),
     (lambda: SoftErase(ratio=(-1, 1)), "SoftErase: ratio must be 0 < low <= high, got (-1, 1)"),
     (lambda: SoftErase(ratio=(1, math.inf)), "ratio must be 0 < low <= high, got (1, inf)"),
-    (lambda: SoftErase(p=1.5), "SoftErase: p must be a probability in 0..1, got 1.5"),
-    (lambda: SoftErase(p=NAN), "SoftErase: p must be a probability in 0..1, got nan"),
+    (lambda: SoftErase(p=1.5), "SoftErase: p must be a number in 0..1, got float 1.5"),
+    (lambda: SoftErase(p=NAN), "SoftErase: p must be a number in 0..1, got float nan"),
     (
         lambda: SoftCrop(fill="man"),
         'fill must be a number, one per channel, or "mean", got str man',
@@ -98,9 +98,15 @@ SETTINGS = [
         lambda: SoftLoss(soften=None),
         "soften must be one of 'none', 'target', 'weight', 'both', got",
     ),
-    (lambda: SoftLoss(label_smoothing=1), "label_smoothing must be in [0, 1), got 1"),
-    (lambda: SoftLoss(label_smoothing=-0.1), "label_smoothing must be in [0, 1), got -0.1"),
-    (lambda: SoftLoss(label_smoothing=NAN), "label_smoothing must be in [0, 1), got nan"),
+    (lambda: SoftLoss(label_smoothing=2), "label_smoothing must be a number in 0..1, got int 2"),
+    (
+        lambda: SoftLoss(label_smoothing=-0.1),
+        "label_smoothing must be a number in 0..1, got float -0.1",
+    ),
+    (
+        lambda: SoftLoss(label_smoothing=NAN),
+        "label_smoothing must be a number in 0..1, got float nan",
+    ),
     (lambda: SoftLoss(prior=[0.5, 0.4]), "rows of prior must be >= 0 and sum to 1, got"),
     (lambda: SoftLoss(prior=[1.5, -0.5]), "rows of prior must be >= 0 and sum to 1, got"),
     (lambda: SoftLoss(prior=[NAN, 1.0]), "rows of prior must be >= 0 and sum to 1, got"),
@@ -195,6 +201,8 @@ TRANSFORMS = [
     (crop(key=DrawKey(0, 0, LABELS[:2])), "key.index must hold one sample index for each of the 3"),
     (crop(key=DrawKey(0, 0, 5)), "key.index must hold one sample index for each of the 3 images"),
     (crop(key=DrawKey(0, 0, WHOLE)), "key.index must be integers, got float32 tensor of shape [3]"),
+    (crop(key=(0, 0, LABELS)), "SoftCrop: key must be a DrawKey, got tuple"),
+    (crop(key=DrawKey(0.5, 0, LABELS)), "key.seed must be a whole number, got float 0.5"),
     (crop(key=DrawKey(0, 0, LABELS, -1)), "key.stream must be in 0..65535, got -1"),
     (crop(key=DrawKey(0, 0, LABELS, 65536)), "key.stream must be in 0..65535, got 65536"),
     (

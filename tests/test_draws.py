@@ -5,7 +5,7 @@ import torch
 from scipy import stats
 
 from softaug import DrawKey, SoftCrop, SoftNoise, UniformCrop
-from softaug.draws import normal_field, philox, truncated_normal, uniforms
+from softaug.draws import normal_field, philox, send, truncated_normal, uniforms
 from softaug.transforms import SoftTransform
 
 NUM = 50_000
@@ -97,12 +97,20 @@ def test_negative_and_large_seeds_and_indices_are_usable():
     assert drawn.unique().numel() == 8
 
 
-def test_keyed_numbers_stay_below_1_where_there_is_no_float64(monkeypatch):
-    monkeypatch.setattr("softaug.draws.precise", lambda device: torch.float32)
-    monkeypatch.setattr("softaug.draws.philox", lambda *_: [torch.full((1, 1), 2**32 - 1)] * 4)
-    drawn = keyed(1)
-    assert drawn.dtype == torch.float32
-    assert drawn.max() < 1
+def test_parameters_are_drawn_on_the_cpu_where_the_device_has_no_float64(monkeypatch):
+    expected = SoftCrop().draw(images(4, 8, 8), key=DrawKey(0, 0, torch.arange(4)))
+    monkeypatch.setattr("softaug.draws.has_float64", lambda device: device.type == "cpu")
+    there = torch.empty(4, 3, 8, 8, device="meta")
+    drawn = uniforms("test", there, 2, 1, None, DrawKey(0, 0, torch.arange(4)))
+    assert drawn.device.type == "cpu"
+    again = SoftCrop()._draw(drawn, 8, 8)
+    assert torch.equal(again.dx, expected.dx)
+
+
+def test_what_is_sent_to_a_device_without_float64_is_float32(monkeypatch):
+    monkeypatch.setattr("softaug.draws.has_float64", lambda device: False)
+    assert send(torch.ones(2, dtype=torch.float64), torch.device("cpu")).dtype == torch.float32
+    assert send(torch.ones(2, dtype=torch.int64), torch.device("cpu")).dtype == torch.int64
 
 
 def test_generator_of_the_same_state_gives_the_same_numbers():

@@ -68,7 +68,7 @@ def test_dense_sums_to_one(kept, num_classes):
     dense = SoftLabel(labels, torch.tensor(kept, dtype=torch.float64)).dense(num_classes)
     assert dense.shape == (len(kept), num_classes)
     assert bool((dense >= 0).all())
-    torch.testing.assert_close(dense.sum(1), torch.ones(len(kept), dtype=torch.float64))
+    torch.testing.assert_close(dense.sum(1), torch.ones(len(kept)))
 
 
 def test_dense_holds_the_confidence_at_the_true_class():

@@ -318,3 +318,27 @@ def test_gradient_of_each_sample_sums_to_zero(case):
     logits = logits.double().requires_grad_()  # softmax ignores a constant added to a row
     loss(logits, label).sum().backward()
     torch.testing.assert_close(logits.grad.sum(1), torch.zeros(len(logits)).double())
+
+
+@pytest.mark.parametrize("label", [torch.arange(3), SoftLabel(torch.arange(3), torch.rand(3))])
+def test_a_prior_for_other_classes_is_refused_even_where_it_is_not_used(label):
+    with pytest.raises(ValueError, match="prior must be for the model's 5 classes, got one for 2"):
+        SoftLoss(soften="none", prior=[0.5, 0.5])(torch.zeros(3, 5), label)
+
+
+def test_a_prior_on_another_device_says_how_to_move_the_loss():
+    loss, logits = SoftLoss(prior=[0.5, 0.5]), torch.zeros(3, 2, device="meta")
+    with pytest.raises(ValueError, match=r"got cpu; move the loss: loss\.to\(device\)"):
+        loss(logits, torch.zeros(3, dtype=torch.int64, device="meta"))
+
+
+def test_no_gradient_flows_into_retained():
+    kept = torch.ones(2, requires_grad=True)
+    logits = torch.zeros(2, 3, requires_grad=True)
+    SoftLoss()(logits, SoftLabel(torch.tensor([0, 1]), kept)).backward()
+    assert kept.grad is None
+
+
+def test_unsigned_labels_are_labels():
+    labels = torch.tensor([0, 2], dtype=torch.uint16)
+    torch.testing.assert_close(SoftLoss()(torch.zeros(2, 3), labels), torch.tensor(3.0).log())

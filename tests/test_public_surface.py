@@ -21,7 +21,7 @@ SIGNATURES = {
     "retained": "visible k=2.0",
 }
 METHODS = {
-    SoftTransform.forward: "self images labels * generator=None key=None",
+    SoftTransform.forward: "self images labels=None * generator=None key=None",
     SoftTransform.draw: "self images * generator=None key=None",
     SoftTransform.apply: "self images params=None",
     SoftTransform.report: "self labels params",

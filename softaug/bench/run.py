@@ -3,9 +3,8 @@
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import tyro
 from rich.console import Console
 
 from softaug.bench.crop import crop_suite
@@ -32,16 +31,12 @@ def run_bench(
     rounds: int = 25,
     out: Path | None = None,
     markdown: Path | None = None,
-    console: Annotated[Console | None, tyro.conf.Suppress] = None,
+    console: Console | None = None,
 ) -> dict[str, list[Table]]:
-    """Measure speed and memory beside other libraries: one thread, ratios in one run.
+    """Run the suites `names` (none means all) and show their tables on `console`.
 
-    Args:
-        names: Suites to run: crop, scaling, loss, memory, noise-erase; none means all.
-        rounds: How often each variant is timed; all variants take turns in each round.
-        out: File for the numbers, as JSON.
-        markdown: Page whose tables are replaced, such as docs/performance.md.
-        console: Where tables are shown.
+    All numbers go to `out` as JSON; the tables of `markdown`, such as docs/performance.md,
+    are replaced by the new ones.
     """
     for name in names:
         check_choice("bench", "names", name, tuple(SUITES))

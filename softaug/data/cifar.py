@@ -85,7 +85,7 @@ def _find(name: str, release: Release, data_dir: Path | str | None) -> Path:
     root = data_dir or os.environ.get("SOFTAUG_DATA")
     remedy = (
         f"unpack the official {name} binary release (the folder {release.folder}) into a folder "
-        "and name that folder by --data-dir or SOFTAUG_DATA"
+        "and name that folder by data_dir or SOFTAUG_DATA"
     )
     if root is None:
         refuse("cifar", f"the folder that holds {name} must be known", "none", remedy)

@@ -1,12 +1,11 @@
 """Images with a part hidden, to measure how accuracy falls with what is seen."""
 
 import math
-from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
-from softaug.checks import check_images, describe, refuse
+from softaug.checks import check_images, check_share
 from softaug.draws import uniforms
 from softaug.transforms.erase import EraseParams, SoftErase
 from softaug.transforms.fill import Fill, check_fill
@@ -26,7 +25,7 @@ def occlude(
     64
     """
     check_images("occlude", images)
-    check_fraction("occlude", fraction)
+    check_share("occlude", "fraction", fraction)
     check_fill("occlude", fill)
     height, width = images.shape[-2:]
     tall, wide = patch_sides(height, width, fraction)
@@ -50,10 +49,3 @@ def patch_sides(height: int, width: int, fraction: float) -> tuple[int, int]:
         return round(side), round(side)
     length = round(fraction * max(height, width))
     return (length, short) if height > width else (short, length)
-
-
-def check_fraction(who: str, fraction: Any) -> None:
-    """Refuse what is not a share in 0..1."""
-    number = isinstance(fraction, (int, float)) and not isinstance(fraction, bool)
-    if not number or not 0 <= fraction <= 1:
-        refuse(who, "fraction must be a share of the area in 0..1", describe(fraction))

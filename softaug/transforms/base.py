@@ -15,7 +15,7 @@ from softaug.checks import (
     describe,
     refuse,
 )
-from softaug.draws import DrawKey, uniforms
+from softaug.draws import DrawKey, send, uniforms
 from softaug.label import SoftLabel
 from softaug.softening import retained
 
@@ -54,14 +54,20 @@ class SoftTransform(nn.Module, Generic[P]):
 
     def forward(
         self,
-        images: Tensor,
-        labels: Labels,
+        images: Tensor | tuple[Tensor, Labels],
+        labels: Labels | None = None,
         *,
         generator: Generator | None = None,
         key: DrawKey | None = None,
     ) -> tuple[Tensor, SoftLabel]:
-        """Draw, apply and report in one go."""
+        """Draw, apply and report in one go.
+
+        A pair (images, labels) may come as one argument, as it does in `v2.Compose` there.
+        """
+        if labels is None:
+            images, labels = _check_pair(self.name, images)
         check_images(self.name, images)
+        assert isinstance(images, Tensor)
         _check_labels(self.name, images, labels)
         params = self.draw(images, generator=generator, key=key)
         return self.apply(images, params), self.report(labels, params)
@@ -72,7 +78,7 @@ class SoftTransform(nn.Module, Generic[P]):
         """Parameters for each image, each [B] (B = 1 for one image); reads only the shape."""
         check_images(self.name, images)
         uniform = uniforms(self.name, images, self.num_uniforms, self.purpose, generator, key)
-        return self._draw(uniform, images.shape[-2], images.shape[-1])
+        return _on(images.device, self._draw(uniform, images.shape[-2], images.shape[-1]))
 
     @overload
     def apply(self, images: Tensor, params: P) -> Tensor: ...
@@ -83,6 +89,7 @@ class SoftTransform(nn.Module, Generic[P]):
     def apply(self, images: Any, params: Any = None) -> Any:
         """Transform `images` by `params`; no randomness, so drawn parameters can be replayed.
 
+        The images have the size that the parameters were drawn for.
         (With a function alone it is `nn.Module.apply`, which parents call on their children.)
         """
         if params is None and callable(images) and not isinstance(images, Tensor):
@@ -92,7 +99,7 @@ class SoftTransform(nn.Module, Generic[P]):
         plain = images.as_subclass(Tensor) if _is_tv_tensor(images) else images
         batch = plain if plain.ndim == 4 else plain.unsqueeze(0)
         _check_params(self.name, len(batch), params)
-        out = self._render(batch, params).view(images.shape)
+        out = self._render(batch, _on(images.device, params)).view(images.shape)
         return tv_tensors.wrap(out, like=images) if _is_tv_tensor(images) else out
 
     def report(self, labels: Labels, params: P) -> SoftLabel:
@@ -118,8 +125,21 @@ class SoftTransform(nn.Module, Generic[P]):
         return ", ".join(f"{name}={value!r}" for name, value in shown.items())
 
 
+def _on(device: torch.device, params: P) -> P:
+    """The same parameters on `device`."""
+    if params.visible.device == device:
+        return params
+    return type(params)(*(send(values, device) for values in params))  # type: ignore[attr-defined]
+
+
 def _is_tv_tensor(images: Tensor) -> bool:
     return isinstance(images, tv_tensors.TVTensor)  # type: ignore[attr-defined]
+
+
+def _check_pair(who: str, sample: Any) -> tuple[Any, Any]:
+    if not isinstance(sample, tuple) or len(sample) != 2:
+        refuse(who, "images and their labels are needed", f"only a {type(sample).__name__}")
+    return sample
 
 
 def _check_labels(who: str, images: Tensor, labels: Any) -> None:

@@ -63,8 +63,7 @@ class SoftCrop(_ShiftedCrop):
         self.sigma = check_positive(self.name, "sigma", sigma)
 
     def _offsets(self, uniform: Tensor, edge: int, longer: int) -> Tensor:
-        offset = truncated_normal(uniform, self.sigma * longer, limit=edge).trunc().long()
-        return offset.clamp(1 - edge, edge - 1)  # float32 may round to the edge itself
+        return truncated_normal(uniform, self.sigma * longer, limit=edge).trunc().long()
 
 
 class UniformCrop(_ShiftedCrop):
@@ -96,12 +95,15 @@ def shift(images: Tensor, dx: Tensor, dy: Tensor, fill: Tensor) -> Tensor:
     """
     batch, channels, height, width = images.shape
     length = (2 * height + 1) * width
-    strips = fill.expand(batch, channels, 1, 1).squeeze(-1).repeat(1, 1, length)  # [B, C, length]
+    strips = fill.squeeze(-1).expand(batch, channels, length).contiguous()
     strips[..., width:].view(batch, channels, height, 2, width)[..., 0, :] = images
     source = pixel_rows(images) + dy[:, None]  # [B, H]
     outside = (source < 0) | (source >= height)
     across = dx.clamp(-width, width)[:, None]  # further would reach the next row
     start = (width + source * 2 * width + across).masked_fill(outside, 0)
+    if images.requires_grad:  # the gradient of overlapping windows takes W times the memory
+        pixels = (start[..., None] + torch.arange(width, device=images.device)).flatten(1)
+        return strips.gather(2, pixels[:, None].expand(-1, channels, -1)).view(images.shape)
     channel = torch.arange(batch * channels, device=images.device).view(batch, channels, 1)
     windows = strips.as_strided((strips.numel() - width + 1, width), (1, 1))
     rows = windows.index_select(0, (channel * length + start[:, None]).flatten())

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from softaug.checks import check_whole, describe, refuse
+from softaug.checks import check_share, check_whole, describe, refuse
 from softaug.transforms.base import SoftTransform, pixel_columns, pixel_rows
 from softaug.transforms.fill import Fill, check_fill, fill_values
 
@@ -57,9 +57,7 @@ class SoftErase(_Erase):
         super().__init__(k, fill)
         self.area = _check_range(self.name, "area", area, most=1.0)
         self.ratio = _check_range(self.name, "ratio", ratio, most=math.inf)
-        if not 0 <= p <= 1:
-            refuse(self.name, "p must be a probability in 0..1", p)
-        self.p = float(p)
+        self.p = check_share(self.name, "p", p)
 
     def _draw(self, uniform: Tensor, height: int, width: int) -> EraseParams:
         small, large = self.area

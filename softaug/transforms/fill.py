@@ -8,13 +8,14 @@ import torch
 from torch import Tensor
 
 from softaug.checks import describe, refuse
+from softaug.draws import send
 
 Fill = float | Sequence[float] | str
 
 
 def check_fill(who: str, fill: Any) -> Fill:
     """Return `fill` if it is a number, one number per channel, or "mean"."""
-    if fill == "mean" or _is_number(fill):
+    if _is_number(fill) or (isinstance(fill, str) and fill == "mean"):
         return fill  # type: ignore[no-any-return]
     listed = isinstance(fill, Sequence) and not isinstance(fill, str) and len(fill) > 0
     if not listed or not all(map(_is_number, fill)):
@@ -31,7 +32,7 @@ def fill_values(who: str, fill: Fill, images: Tensor) -> Tensor:
     numbers = fill if isinstance(fill, tuple) else (fill,)
     _check_fits(who, numbers, images)
     values = torch.tensor(numbers).to(images.dtype).view(1, -1, 1, 1)
-    return values.to(images.device, non_blocking=True)  # torch.tensor(device=...) would sync
+    return send(values, images.device)  # torch.tensor(device=...) would wait for the device
 
 
 def _check_fits(who: str, numbers: Sequence[Any], images: Tensor) -> None:

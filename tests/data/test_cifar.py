@@ -57,7 +57,7 @@ def test_a_label_out_of_range_is_refused(small):
 
 
 def test_missing_files_say_how_to_get_them(tmp_path):
-    with pytest.raises(ValueError, match=r"data_batch_1\.bin must be there.*--data-dir"):
+    with pytest.raises(ValueError, match=r"data_batch_1\.bin must be there.*data_dir"):
         cifar("cifar10", tmp_path)
 
 

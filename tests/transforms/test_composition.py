@@ -265,3 +265,25 @@ def test_an_image_stays_a_torchvision_image(transform):
     assert type(out) is tv_tensors.Image
     assert type(label.retained) is torch.Tensor
     assert torch.equal(out.as_subclass(torch.Tensor), keyed(transform, plain, labels, index)[0])
+
+
+def test_a_sample_may_come_as_one_pair():
+    torch.manual_seed(3)
+    image, label = v2.Compose([SoftCrop()])((pictures(1)[0], 2))
+    torch.manual_seed(3)
+    expected, soft = SoftCrop()(pictures(1)[0], 2)
+    assert torch.equal(image, expected)
+    assert label == soft
+
+
+@pytest.mark.parametrize("sample", [torch.zeros(3, 8, 8), {"image": 1, "label": 2}])
+def test_images_without_labels_are_refused(sample):
+    with pytest.raises(ValueError, match="SoftCrop: images and their labels are needed, got only"):
+        SoftCrop()(sample)
+
+
+def test_parameters_logged_elsewhere_are_moved_to_the_images():
+    crop, images = SoftCrop(), pictures()
+    params = crop.draw(images)
+    there = crop.apply(images.to("meta"), params)
+    assert there.device.type == "meta"

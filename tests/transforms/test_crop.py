@@ -73,6 +73,12 @@ def test_fill_mean_is_each_images_own_channel_means(dtype):
     assert torch.equal(filled, expected[..., None, None].expand_as(filled))
 
 
+def test_fill_mean_of_uint8_is_rounded_to_the_nearest():
+    image = torch.tensor([[[0, 1, 1, 1]]], dtype=torch.uint8)  # mean 0.75
+    params = CropParams(torch.tensor([-3]), torch.tensor([0]), torch.ones(1))
+    assert SoftCrop(fill="mean").apply(image, params).tolist() == [[[1, 1, 1, 0]]]
+
+
 def layouts():
     plain = torch.stack([coded(3, 4, 6), 100 + coded(3, 4, 6)])
     every_second = torch.zeros(2, 3, 4, 12)
@@ -205,3 +211,13 @@ def test_crops_of_any_size_keep_shape_type_and_pixels(shape, dtype, sigma, k, fi
         )
         kept = crop_.roll((dy, dx), (-2, -1))[:, rows, columns]
         assert torch.equal(kept, image[:, rows, columns])
+
+
+def test_images_that_need_a_gradient_get_the_same_pixels_without_overlapping_windows():
+    images = torch.rand(6, 3, 7, 9)
+    params = SoftCrop(sigma=0.5, fill=0.5).draw(images)
+    expected = SoftCrop(fill=0.5).apply(images, params)
+    out = SoftCrop(fill=0.5).apply(images.requires_grad_(), params)
+    assert torch.equal(out, expected)
+    out.sum().backward()
+    assert torch.equal(images.grad.sum((1, 2, 3)) / (3 * 63), params.visible.float())
