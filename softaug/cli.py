@@ -56,7 +56,7 @@ def main() -> None:
     commands: dict[str, Callable[..., None]] = {"demo": demo, "bench": bench}
     try:
         tyro.extras.subcommand_cli_from_dict(commands, prog="softaug", description=__doc__)
-    except ValueError as refused:
+    except (ValueError, OSError) as refused:
         print(refused, file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:

@@ -1,6 +1,5 @@
 """Run suites, show them, keep their numbers."""
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,11 @@ from softaug.bench.loss import loss_suite
 from softaug.bench.memory import memory_suite
 from softaug.bench.noise_erase import noise_erase_suite
 from softaug.bench.scaling import scaling_suite
-from softaug.bench.show import Results, print_tables, write_markdown
+from softaug.bench.show import check_markers, print_tables, write_markdown
 from softaug.bench.table import Table
 from softaug.checks import check_choice, refuse
 from softaug.training.environment import environment, package_version
+from softaug.training.files import write_json
 
 SUITES: Mapping[str, Callable[[int], list[Table]]] = {
     "crop": crop_suite,
@@ -42,11 +42,16 @@ def run_bench(
         check_choice("bench", "names", name, tuple(SUITES))
     if rounds < 1:
         refuse("bench", "rounds must be at least 1", rounds)
+    if markdown is not None:
+        check_markers(names or tuple(SUITES), markdown)
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
     console = console or Console()
     results = {name: _run_suite(name, rounds, console) for name in names or SUITES}
     where = bench_environment(rounds)
     if out is not None:
-        write_json(results, where, out)
+        suites = {name: [table.as_json() for table in found] for name, found in results.items()}
+        write_json({"environment": where, "suites": suites}, out, indent=2)
     if markdown is not None:
         write_markdown(results, where, markdown)
     return results
@@ -63,9 +68,3 @@ def bench_environment(rounds: int) -> dict[str, Any]:
     """Where and how it was measured."""
     peers = {name: package_version(name) for name in ("kornia", "albumentations")}
     return {**environment(), **peers, "threads": 1, "rounds": rounds}
-
-
-def write_json(results: Results, where: Mapping[str, Any], path: Path) -> None:
-    """All numbers of a run, with the environment."""
-    suites = {name: [table.as_json() for table in tables] for name, tables in results.items()}
-    path.write_text(json.dumps({"environment": where, "suites": suites}, indent=2) + "\n")

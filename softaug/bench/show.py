@@ -1,7 +1,7 @@
 """Tables for a terminal and for docs/performance.md."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,18 +69,35 @@ def describe_bound(bound: Bound) -> str:
 
 def write_markdown(results: Results, environment: Mapping[str, Any], path: Path) -> None:
     """Put each suite's tables between its two marker comments in `path`; keep the prose."""
+    check_markers(tuple(results), path)
     text = path.read_text()
     for suite, tables in results.items():
-        text = _between_markers(text, suite, as_markdown(tables, environment), path)
+        text = _between_markers(text, suite, as_markdown(tables, environment))
     path.write_text(text)
 
 
-def _between_markers(text: str, suite: str, block: str, path: Path) -> str:
-    first, last = f"<!-- bench:{suite} -->", f"<!-- /bench:{suite} -->"
-    pattern = re.compile(re.escape(first) + ".*?" + re.escape(last), re.DOTALL)
-    if not pattern.search(text):
-        refuse("bench", f"{path} must hold the comments {first} and {last}", "neither or one")
-    return pattern.sub(lambda _: f"{first}\n{block}\n{last}", text, count=1)
+def check_markers(suites: Sequence[str], path: Path) -> None:
+    """Refuse a page that is not there or lacks a suite's two marker comments."""
+    if not path.is_file():
+        refuse("bench", "markdown must be a page with marker comments", path)
+    for suite in suites:
+        first, last = _markers(suite)
+        if not _marked(suite).search(path.read_text()):
+            refuse("bench", f"{path} must hold the comments {first} and {last}", "neither or one")
+
+
+def _markers(suite: str) -> tuple[str, str]:
+    return f"<!-- bench:{suite} -->", f"<!-- /bench:{suite} -->"
+
+
+def _marked(suite: str) -> re.Pattern[str]:
+    first, last = _markers(suite)
+    return re.compile(re.escape(first) + ".*?" + re.escape(last), re.DOTALL)
+
+
+def _between_markers(text: str, suite: str, block: str) -> str:
+    first, last = _markers(suite)
+    return _marked(suite).sub(lambda _: f"{first}\n{block}\n{last}", text, count=1)
 
 
 def as_markdown(tables: list[Table], environment: Mapping[str, Any]) -> str:

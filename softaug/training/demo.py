@@ -6,8 +6,6 @@ What to expect, and how the settings were chosen: docs/method.md.
 """
 
 import dataclasses
-import json
-import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +21,7 @@ from softaug.draws import DrawKey
 from softaug.losses import SOFTEN, SoftLoss
 from softaug.softening import confidence, retained
 from softaug.training.environment import environment, num_cores
+from softaug.training.files import write_json
 from softaug.training.supervised import Arm, Plan
 from softaug.training.trial import Trial, build_model
 from softaug.training.workers import run_trials
@@ -113,14 +112,21 @@ def trials(settings: DemoSettings) -> list[Trial]:
             width=settings.width,
             split="test",
             occlusion_draws=settings.occlusion_draws,
+            occlusion_fill=mean_grey(settings),
         )
         for arm in arms(settings)
         for seed in settings.seeds
     ]
 
 
+def mean_grey(settings: DemoSettings) -> int:
+    """The training images' mean, which the network sees as 0: the occluding patch."""
+    return round(float(digits(settings.num_train).train.images.double().mean()))
+
+
 def run_demo(settings: DemoSettings, out: Path, console: Console) -> Path:
     """Train and measure all arms; write `out/results.json` and return its path."""
+    out.mkdir(parents=True, exist_ok=True)  # if it cannot be written to, nothing is lost yet
     start = time.perf_counter()
     runs = run_trials(trials(settings), settings.processes, console)
     results = {
@@ -197,6 +203,7 @@ def _describe_settings(settings: DemoSettings) -> dict[str, Any]:
     return {
         "command": settings.command(),
         **dataclasses.asdict(settings),
+        "occlusion_fill": mean_grey(settings),
         "image_size": splits.train.images.shape[-1],
         "num_validation": len(splits.validation.labels),
         "num_test": len(splits.test.labels),
@@ -205,11 +212,3 @@ def _describe_settings(settings: DemoSettings) -> dict[str, Any]:
         "num_parameters": sum(part.numel() for part in model.parameters()),
         "sample_transform": repr(SoftCrop(SAMPLE_SIGMA, k=settings.k)),
     }
-
-
-def write_json(results: dict[str, Any], path: Path) -> Path:
-    """Write beside `path`, then rename: whoever reads `path` finds a whole file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    unfinished.write_text(json.dumps(results, allow_nan=False) + "\n")
-    return unfinished.replace(path)

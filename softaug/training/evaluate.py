@@ -11,7 +11,9 @@ from softaug.metrics import calibration_error, error, nll, occlude, reliability
 OCCLUSION_PERCENT = (0, 20, 40, 60, 80)
 
 
-def evaluate(model: nn.Module, data: Images, occlusion_draws: int) -> dict[str, Any]:
+def evaluate(
+    model: nn.Module, data: Images, occlusion_draws: int, occlusion_fill: int
+) -> dict[str, Any]:
     """Error, NLL, calibration and accuracy under occlusion, as plain numbers.
 
     `gap` is mean confidence minus accuracy: below 0 the model is under-confident.
@@ -25,7 +27,9 @@ def evaluate(model: nn.Module, data: Images, occlusion_draws: int) -> dict[str, 
         "ece": float(calibration_error(probs, data.labels)),
         "gap": float(probs.amax(1).double().mean()) - (1 - wrong),
         "occlusion": {
-            str(percent): occluded_accuracy(model, data, percent / 100, occlusion_draws)
+            str(percent): occluded_accuracy(
+                model, data, percent / 100, occlusion_draws, occlusion_fill
+            )
             for percent in OCCLUSION_PERCENT
         },
         "reliability": {
@@ -36,7 +40,7 @@ def evaluate(model: nn.Module, data: Images, occlusion_draws: int) -> dict[str, 
 
 
 def occluded_accuracy(
-    model: nn.Module, data: Images, fraction: float, num_draws: int, fill: float = 0
+    model: nn.Module, data: Images, fraction: float, num_draws: int, fill: int
 ) -> float:
     """Accuracy with a patch over `fraction` of each image, mean of `num_draws` placings.
 

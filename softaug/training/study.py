@@ -14,8 +14,8 @@ from typing import Any
 from rich.console import Console
 
 from softaug.losses import SoftLoss
-from softaug.training.demo import write_json
 from softaug.training.environment import environment, num_cores
+from softaug.training.files import write_json
 from softaug.training.supervised import Arm, Plan
 from softaug.training.trial import Trial
 from softaug.training.workers import run_trials
@@ -51,7 +51,16 @@ class Cell:
 
     def trial(self, seed: int) -> Trial:
         plan = Plan(self.epochs, lr=self.lr)
-        return Trial(self.arm(), seed, plan, self.num_train, 8, "validation", occlusion_draws=2)
+        return Trial(
+            self.arm(),
+            seed,
+            plan,
+            self.num_train,
+            width=8,
+            split="validation",
+            occlusion_draws=2,
+            occlusion_fill=0,
+        )
 
 
 def cells() -> Iterator[Cell]:

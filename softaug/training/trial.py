@@ -25,6 +25,7 @@ class Trial:
     width: int
     split: str
     occlusion_draws: int
+    occlusion_fill: int  # grey level of the patch
 
     @property
     def num_images(self) -> int:
@@ -40,7 +41,9 @@ def run_trial(
     splits = digits(trial.num_train)
     model = build_model(splits.train.images, trial.width, trial.seed)
     loss = train(model, splits.train, trial.arm, trial.plan, trial.seed, on_epoch)
-    measured = evaluate(model, getattr(splits, trial.split), trial.occlusion_draws)
+    measured = evaluate(
+        model, getattr(splits, trial.split), trial.occlusion_draws, trial.occlusion_fill
+    )
     seconds = time.perf_counter() - start
     return {"seed": trial.seed, **measured, "train_loss": loss, "seconds": round(seconds, 3)}
 

@@ -26,7 +26,7 @@ def two_kinds() -> Images:
 
 
 def test_a_perfect_model() -> None:
-    found = evaluate(Brightness(50.0), two_kinds(), occlusion_draws=3)
+    found = evaluate(Brightness(50.0), two_kinds(), occlusion_draws=3, occlusion_fill=0)
     assert found["error"] == 0
     assert found["ece"] == pytest.approx(0, abs=1e-6)
     assert found["gap"] == pytest.approx(0, abs=1e-6)
@@ -35,7 +35,7 @@ def test_a_perfect_model() -> None:
 
 
 def test_a_timid_model_has_a_gap_below_zero() -> None:
-    found = evaluate(Brightness(1.0), two_kinds(), occlusion_draws=1)
+    found = evaluate(Brightness(1.0), two_kinds(), occlusion_draws=1, occlusion_fill=0)
     assert found["error"] == 0
     assert found["gap"] == pytest.approx(1 / (1 + torch.e**-1) - 1)
     assert found["ece"] == pytest.approx(-found["gap"])
@@ -43,9 +43,9 @@ def test_a_timid_model_has_a_gap_below_zero() -> None:
 
 def test_occlusion_is_the_same_every_time_and_averages_its_draws() -> None:
     model, data = Brightness(1.0), two_kinds()
-    one = occluded_accuracy(model, data, 0.8, 1)
-    assert one == occluded_accuracy(model, data, 0.8, 1)
-    assert occluded_accuracy(model, data, 0.8, 8) != one
+    one = occluded_accuracy(model, data, 0.8, 1, fill=0)
+    assert one == occluded_accuracy(model, data, 0.8, 1, fill=0)
+    assert occluded_accuracy(model, data, 0.8, 8, fill=0) != one
 
 
 def test_predictions_do_not_depend_on_the_batch_and_leave_evaluation_mode_on() -> None:

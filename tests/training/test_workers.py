@@ -18,7 +18,9 @@ from softaug.training.trial import Trial
 from softaug.training.workers import run_trials
 
 ARM = Arm("soft", SoftCrop(0.1), SoftLoss("target"))
-TINY = Trial(ARM, 0, Plan(1), num_train=20, width=8, split="validation", occlusion_draws=1)
+TINY = Trial(
+    ARM, 0, Plan(1), num_train=20, width=8, split="validation", occlusion_draws=1, occlusion_fill=0
+)
 
 LONG = """
 from rich.console import Console
