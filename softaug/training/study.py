@@ -1,10 +1,12 @@
 """How strength, softening and budget interact on digits, measured on the validation split.
 
-    python -m softaug.training.study docs/results/digits-study.json
+    python -m softaug.training.study docs/results/digits-study.json [PART ...]
 
-About 25 minutes on two cores. The demo's settings come from it: docs/method.md.
+Without a PART all are run: half an hour or so on two idle cores. Parts that are not run
+stay in the file as they are. What came out, and the demo's settings: docs/method.md.
 """
 
+import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -76,19 +78,24 @@ def cells() -> Iterator[Cell]:
     for lr in (0.05, 0.2):
         yield Cell("lr", "uniform", 2, "none", 60, lr=lr)
         yield Cell("lr", "normal", 0.1, "target", 60, lr=lr)
+    yield Cell("long", "uniform", 1, "none", 600)
+    yield from (Cell("long", "normal", sigma, "both", 600) for sigma in (0.05, 0.3))
 
 
 def run_study(cells: list[Cell], seeds: tuple[int, ...], path: Path, console: Console) -> Path:
-    """Run every cell with every seed; write the mean's parts, run by run, to `path`."""
+    """Run every cell with every seed; write each measure, seed by seed, to `path`."""
     jobs = [(cell, seed) for cell in cells for seed in seeds]
     jobs.sort(key=lambda job: -job[0].trial(0).num_images)  # long ones first: none is waited for
     runs = run_trials([cell.trial(seed) for cell, seed in jobs], num_cores(), console)
     found: dict[Cell, list[dict[str, Any]]] = {cell: [] for cell in cells}
     for (cell, _), run in zip(jobs, runs, strict=True):
         found[cell].append(run)
-    rows = [{**vars(cell), **_columns(found[cell])} for cell in cells]
-    head = {"split": "validation", "seeds": list(seeds), "environment": environment()}
-    return write_json({**head, "cells": rows}, path)
+    stamp = {"split": "validation", "seeds": list(seeds), "environment": environment()}
+    study: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    for part in dict.fromkeys(cell.part for cell in cells):
+        rows = [{**vars(cell), **_columns(found[cell])} for cell in cells if cell.part == part]
+        study[part] = {**stamp, "cells": rows}
+    return write_json(study, path)
 
 
 def _columns(runs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -102,4 +109,6 @@ def _columns(runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(run_study(list(cells()), SEEDS, Path(sys.argv[1]), Console()))
+    parts = sys.argv[2:] or [cell.part for cell in cells()]
+    chosen = [cell for cell in cells() if cell.part in parts]
+    print(run_study(chosen, SEEDS, Path(sys.argv[1]), Console()))

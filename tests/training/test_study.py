@@ -29,8 +29,10 @@ def test_results_stand_with_their_cell_whatever_the_order_of_the_runs(
     monkeypatch.setattr(study, "run_trials", lambda trials, *_: [run_trial(t) for t in trials])
     short = Cell("x", "uniform", 1, "none", epochs=1, num_train=20)
     long = Cell("x", "normal", 0.1, "target", epochs=2, num_train=20)
+    (tmp_path / "s.json").write_text('{"other": 1}')
     path = run_study([short, long], (0, 1), tmp_path / "s.json", Console(file=io.StringIO()))
-    rows = json.loads(path.read_text())["cells"]
+    rows = json.loads(path.read_text())["x"]["cells"]
+    assert json.loads(path.read_text())["other"] == 1
     assert [row["strength"] for row in rows] == [1, 0.1]
     assert rows[1]["error"][1] == round(run_trial(long.trial(1))["error"], 4)
     assert [len(rows[0]["occlusion"][percent]) for percent in ("20", "80")] == [2, 2]
