@@ -78,6 +78,7 @@ def cells() -> Iterator[Cell]:
     for lr in (0.05, 0.2):
         yield Cell("lr", "uniform", 2, "none", 60, lr=lr)
         yield Cell("lr", "normal", 0.1, "target", 60, lr=lr)
+    yield from (Cell("demo", "normal", 0.3, "both", 200, k=k) for k in (1.0, 3.0, 4.0, 6.0))
     yield Cell("long", "uniform", 1, "none", 600)
     yield from (Cell("long", "normal", sigma, "both", 600) for sigma in (0.05, 0.3))
 
