@@ -91,7 +91,7 @@ def shift(images: Tensor, dx: Tensor, dy: Tensor, fill: Tensor) -> Tensor:
 
     Each channel becomes a strip "fill row fill row ... fill"; a shifted row is then one
     window of the strip, wherever it starts, so that one `index_select` of whole rows does
-    every sample's crop (0.8 x the cost of converting the batch to float32).
+    every sample's crop (about the cost of converting the batch to float32).
     """
     batch, channels, height, width = images.shape
     length = (2 * height + 1) * width
