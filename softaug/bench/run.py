@@ -39,7 +39,7 @@ def run_bench(
     are replaced by the new ones.
     """
     for name in names:
-        check_choice("bench", "names", name, tuple(SUITES))
+        check_choice("bench", "suites", name, tuple(SUITES))
     if rounds < 1:
         refuse("bench", "rounds must be at least 1", rounds)
     if markdown is not None:

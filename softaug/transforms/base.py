@@ -62,7 +62,7 @@ class SoftTransform(nn.Module, Generic[P]):
     ) -> tuple[Tensor, SoftLabel]:
         """Draw, apply and report in one go.
 
-        A pair (images, labels) may come as one argument, as it does in `v2.Compose` there.
+        A pair (images, labels) may come as one argument, as a sample does in `v2.Compose`.
         """
         if labels is None:
             images, labels = _check_pair(self.name, images)
