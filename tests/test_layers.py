@@ -9,13 +9,14 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "softaug"
 STAGES = [
-    ["checks"],
+    ["checks", "files", "progress"],
     ["softening"],
     ["label"],
     ["draws", "weighting"],
     ["transforms"],
     ["losses"],
     ["data", "models", "metrics"],
+    ["recipes"],
     ["training"],
     ["report"],
     ["bench"],
@@ -23,8 +24,8 @@ STAGES = [
     ["__main__"],
 ]
 RANK = {part: rank for rank, parts in enumerate(STAGES) for part in parts}
-NOT_FOR_REPORT = {"training", "models", "transforms", "losses", "data"}  # it reads result files
-HEAVY = ["matplotlib", "jinja2", "rich", "tyro", "sklearn", "scipy"]
+NOT_FOR_REPORT = {"training", "recipes", "models", "transforms", "losses", "data"}  # it reads result files
+HEAVY = ["matplotlib", "jinja2", "rich", "tyro", "sklearn", "scipy", "safetensors", "tensorboard"]
 
 
 def part_of(module):

@@ -15,7 +15,7 @@ from softaug.bench.show import check_markers, print_tables, write_markdown
 from softaug.bench.table import Table
 from softaug.checks import check_choice, refuse
 from softaug.training.environment import environment, package_version
-from softaug.training.files import write_json
+from softaug.files import write_json
 
 SUITES: Mapping[str, Callable[[int], list[Table]]] = {
     "crop": crop_suite,

@@ -21,7 +21,7 @@ from softaug.draws import DrawKey
 from softaug.losses import SOFTEN, SoftLoss
 from softaug.softening import confidence, retained
 from softaug.training.environment import environment, num_cores
-from softaug.training.files import write_json
+from softaug.files import write_json
 from softaug.training.supervised import Arm, Plan
 from softaug.training.trial import Trial, build_model
 from softaug.training.workers import run_trials

@@ -15,7 +15,7 @@ import torch
 from rich.console import Console
 
 from softaug.checks import check_whole
-from softaug.training.progress import Show, progress
+from softaug.progress import Show, progress
 from softaug.training.trial import Trial, run_trial
 
 _shared: tuple["Synchronized[int]", Event]  # images seen by all workers; time to stop

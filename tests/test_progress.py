@@ -2,7 +2,7 @@ import io
 
 from rich.console import Console
 
-from softaug.training.progress import progress
+from softaug.progress import progress
 
 
 def shown(*, terminal: bool) -> str:

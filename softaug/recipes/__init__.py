@@ -1,0 +1,1 @@
+"""The paper's rows as recipes: frozen, typed, named."""
