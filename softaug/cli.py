@@ -1,5 +1,6 @@
 """The `softaug` command."""
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +13,12 @@ try:
     from rich.console import Console
 
     from softaug.bench import run_bench
+    from softaug.data.command import data
+    from softaug.recipes.command import recipes
     from softaug.report import print_table, write_report
+    from softaug.training.command import train_command
     from softaug.training.demo import DemoSettings, run_demo
+    from softaug.training.supervised import StoppedError
 except ImportError as missing:  # the core alone is installed
     sys.exit(_NEEDS_LAB.format(missing))
 
@@ -51,14 +56,41 @@ def bench(
     run_bench(suites, rounds, out, markdown, Console())
 
 
+def train(recipe: Annotated[str, tyro.conf.Positional]) -> None:
+    """Train a recipe, with any of its settings changed; resumes by itself.
+
+    Args:
+        recipe: A name that `softaug recipes` lists, or a recipe.json; then any settings.
+    """
+    train_command([recipe])
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "demo": demo,
+    "recipes": recipes,
+    "train": train,
+    "data": data,
+    "bench": bench,
+}
+
+
 def main() -> None:
-    """Run a subcommand; bad input ends with one line and code 2, Ctrl-C with code 130."""
-    commands: dict[str, Callable[..., None]] = {"demo": demo, "bench": bench}
+    """Run a subcommand; bad input ends with one line and code 2, a stop with code 130."""
     try:
-        tyro.extras.subcommand_cli_from_dict(commands, prog="softaug", description=__doc__)
+        if sys.argv[1:2] == ["train"]:  # what can be changed depends on the recipe
+            train_command(sys.argv[2:])
+        else:
+            tyro.extras.subcommand_cli_from_dict(COMMANDS, prog="softaug", description=__doc__)
     except (ValueError, OSError) as refused:
-        print(refused, file=sys.stderr)
-        sys.exit(2)
+        _end(str(refused), 2)
+    except StoppedError as stopped:
+        _end(str(stopped), 130)
     except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
-        sys.exit(130)
+        _end("stopped", 130)
+
+
+def _end(message: str, code: int) -> None:
+    """Say why on one process of many, and exit."""
+    if os.environ.get("RANK", "0") == "0":
+        print(message, file=sys.stderr)
+    sys.exit(code)

@@ -11,23 +11,24 @@ Show = Callable[[int, str], None]
 
 
 @contextmanager
-def progress(console: Console, total: int, unit: str) -> Iterator[Show]:
+def progress(console: Console, total: int, unit: str, before: int = 0) -> Iterator[Show]:
     """Yield `show(done, note)`, to be called as often as one likes.
 
-    A bar has rate and time left. Without a terminal, each new note is a line.
+    A bar has rate and time left. Without a terminal, each new note is a line. `before` was
+    done already: it does not count for the rate.
     """
     if console.is_terminal:
         with _bar(console) as bar:
-            task = bar.add_task("", total=total, unit=unit, rate=0.0)
+            task = bar.add_task("", total=total, completed=before, unit=unit, rate=0.0)
             started = time.monotonic()
 
             def draw(done: int, note: str) -> None:
-                rate = done / max(time.monotonic() - started, 1e-9)
+                rate = (done - before) / max(time.monotonic() - started, 1e-9)
                 bar.update(task, completed=done, description=note, rate=rate)
 
             yield draw
     else:
-        yield _lines(console, total, unit)
+        yield _lines(console, total, unit, before)
 
 
 def _bar(console: Console) -> Progress:
@@ -43,7 +44,7 @@ def _bar(console: Console) -> Progress:
     )
 
 
-def _lines(console: Console, total: int, unit: str) -> Show:
+def _lines(console: Console, total: int, unit: str, before: int) -> Show:
     started, last = time.monotonic(), ""
 
     def write(done: int, note: str) -> None:
@@ -51,8 +52,8 @@ def _lines(console: Console, total: int, unit: str) -> Show:
         if note == last:
             return
         last = note
-        rate = done / max(time.monotonic() - started, 1e-9)
-        left = f", {rate:,.0f} {unit}/s, {(total - done) / rate:.0f} s left" if done else ""
+        rate = (done - before) / max(time.monotonic() - started, 1e-9)
+        left = f", {rate:,.0f} {unit}/s, {(total - done) / rate:.0f} s left" if rate else ""
         console.print(f"{note}{left}", soft_wrap=True, markup=False, highlight=False)
 
     return write

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from softaug.checks import refuse
-from softaug.data.images import Images, stratified_order, take
+from softaug.data.images import Images, stratified_order
 
 NUM_CLASSES = 10
 SPLIT_SEED = 20230618
@@ -35,7 +35,7 @@ def digits(num_train: int = 600) -> Splits:
     order = stratified_order(labels, SPLIT_SEED)
     train, rest = order[:most], order[most:]
     parts = (train[:num_train], rest[:NUM_VALIDATION], rest[NUM_VALIDATION:])
-    return Splits(*(take(Images(images, labels), part) for part in parts))
+    return Splits(*(Images(images, labels).take(part) for part in parts))
 
 
 def _load() -> tuple[Tensor, Tensor]:

@@ -1,1 +1,35 @@
 """The paper's rows as recipes: frozen, typed, named."""
+
+from softaug.recipes.catalogue import entries, find
+from softaug.recipes.entry import Entry, header
+from softaug.recipes.paper_numbers import PaperNumber
+from softaug.recipes.recipe import (
+    Augment,
+    Compute,
+    DataSpec,
+    LossSpec,
+    NormalOffsets,
+    Optim,
+    Recipe,
+    UniformOffsets,
+)
+from softaug.recipes.serialise import as_dict, differences, from_dict
+
+__all__ = [
+    "Augment",
+    "Compute",
+    "DataSpec",
+    "Entry",
+    "LossSpec",
+    "NormalOffsets",
+    "Optim",
+    "PaperNumber",
+    "Recipe",
+    "UniformOffsets",
+    "as_dict",
+    "differences",
+    "entries",
+    "find",
+    "from_dict",
+    "header",
+]

@@ -22,7 +22,7 @@ from softaug.losses import SOFTEN, SoftLoss
 from softaug.softening import confidence, retained
 from softaug.training.environment import environment, num_cores
 from softaug.files import write_json
-from softaug.training.supervised import Arm, Plan
+from softaug.training.arms import Arm, Plan
 from softaug.training.trial import Trial, build_model
 from softaug.training.workers import run_trials
 from softaug.transforms import SoftCrop, UniformCrop

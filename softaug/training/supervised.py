@@ -1,76 +1,258 @@
-"""A supervised training loop for images that fit in memory."""
+"""Training with labels: the loop, from the first step or from wherever a run stopped."""
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from rich.console import Console
 
-from softaug.data.images import Images
-from softaug.draws import DrawKey
 from softaug.losses import SoftLoss
-from softaug.transforms import CropParams, SoftTransform
+from softaug.progress import Show, progress
+from softaug.recipes.recipe import Recipe
+from softaug.training import checkpoint
+from softaug.training.batches import Batches, on_device, stream
+from softaug.training.interruption import Interruption, interruption
+from softaug.training.learner import Learner, load_tensors
+from softaug.training.measure import measure
+from softaug.training.options import RunOptions
+from softaug.training.processes import Processes, processes
+from softaug.training.result import describe_result
+from softaug.training.run_folder import (
+    CHECKPOINTS,
+    check_recipe,
+    keep_recipe,
+    keep_result,
+    locked,
+    read_result,
+)
+from softaug.training.seeding import mix
+from softaug.training.setup import build_net, load_data, num_workers, prepare_machine
+from softaug.training.stopwatch import Stopwatch
+from softaug.training.tracking import Tracker
+from softaug.training.window import NonFiniteLossError, Totals, Window
+
+LOOK = 10  # steps between looks at the loss: each look waits for the device
 
 
-@dataclass(frozen=True)
-class Arm:
-    """What an experiment compares: how images are augmented and how labels are softened."""
-
-    name: str
-    transform: SoftTransform[CropParams]
-    loss: SoftLoss
+class StoppedError(Exception):
+    """The run was asked to stop and has saved where it stands."""
 
 
-@dataclass(frozen=True)
-class Plan:
-    """SGD with Nesterov momentum, the learning rate falling to 0 by a cosine of the steps."""
+def train(recipe: Recipe, options: RunOptions, console: Console) -> dict[str, Any]:
+    """Train `recipe`, from the folder's last checkpoint if it has one; what came out.
 
-    epochs: int
-    batch: int = 50
-    lr: float = 0.1
-    momentum: float = 0.9
-    weight_decay: float = 5e-4
-
-
-def train(
-    model: nn.Module,
-    data: Images,
-    arm: Arm,
-    plan: Plan,
-    seed: int,
-    on_epoch: Callable[[int], None] = lambda num_images: None,
-) -> float:
-    """Train `model` in place; the last epoch's mean loss.
-
-    Order and draws depend on `seed` alone, so arms of one seed see images in one order.
-    `on_epoch` is called after each epoch with the number of images seen in it.
+    A finished run is only read. Under torchrun every process calls this.
     """
-    num_steps = plan.epochs * math.ceil(len(data.labels) / plan.batch)
-    optimiser = torch.optim.SGD(
-        model.parameters(), plan.lr, plan.momentum, weight_decay=plan.weight_decay, nesterov=True
-    )
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, num_steps)
-    shuffler = torch.Generator().manual_seed(seed)
-    loss = math.nan
-    model.train()
-    for epoch in range(plan.epochs):
-        order = torch.randperm(len(data.labels), generator=shuffler).to(data.labels.device)
-        losses = []
-        for index in order.split(plan.batch):  # type: ignore[no-untyped-call]
-            losses.append(_step(model, data, arm, optimiser, DrawKey(seed, epoch, index)))
-            schedule.step()
-        loss = float(torch.stack(losses).mean())
-        on_epoch(len(order))
-    return loss
+    folder = options.folder(recipe)
+    with processes(options.device) as team:
+        console = console if team.first else Console(quiet=True)
+        prepare_machine(recipe, options)
+
+        def finished() -> dict[str, Any] | None:
+            check_recipe(folder, recipe)
+            return read_result(folder)
+
+        result = team.first_does(finished)
+        if result is not None:
+            console.print(f"{folder} is finished", highlight=False, soft_wrap=True)
+            return result
+        run = Run(recipe, options, team, console)
+        with team.first_holds(locked(folder)):
+            run.begin()
+            run.go()
+            return run.end()
 
 
-def _step(
-    model: nn.Module, data: Images, arm: Arm, optimiser: torch.optim.Optimizer, key: DrawKey
-) -> Tensor:
-    images, label = arm.transform(data.images[key.index], data.labels[key.index], key=key)
-    loss: Tensor = arm.loss(model(images), label)
-    optimiser.zero_grad()
-    loss.backward()  # type: ignore[no-untyped-call]
-    optimiser.step()
-    return loss.detach()
+class Run:
+    """One run of a recipe: its parts, and where it stands."""
+
+    def __init__(
+        self, recipe: Recipe, options: RunOptions, team: Processes, console: Console
+    ) -> None:
+        self.recipe, self.options, self.team, self.console = recipe, options, team, console
+        self.folder = options.folder(recipe)
+        self.data = load_data(recipe, options.data_dir)
+        self.workers = num_workers(options, self.data.train)
+        self.clock = Stopwatch(team.device)
+        source = self.data.train if self.workers else on_device(self.data.train, team.device)
+        self.batches = Batches(recipe, source, self.data.mean, team, self.clock)
+        self.learner = Learner(
+            build_net(recipe, self.data),
+            SoftLoss(**vars(recipe.loss), reduction="none", validate=False),
+            recipe.optim,
+            num_steps=len(self.batches),
+            warmup_steps=round(recipe.optim.warmup_epochs * self.batches.steps_per_epoch),
+            compute=recipe.compute,
+            team=team,
+            clock=self.clock,
+        )
+        self.window = Window(team)
+        self.step = 0  # the next one
+        self.totals = Totals()  # of this epoch
+        self.last_epoch = Totals()
+        self.seconds = 0.0  # spent in steps
+        self.measured: dict[str, Any] = {}  # after the last epoch
+
+    def begin(self) -> None:
+        """Take up the last checkpoint, if there is one."""
+        state = self.team.first_does(self._load)
+        if state is not None:
+            self.learner.share_state()
+            self._restore(state)
+        if self.team.first:
+            self.tracker = Tracker(self.folder, self.step)
+
+    def go(self) -> None:
+        """All steps that are left."""
+        total = self.recipe.epochs * self.batches.num
+        with (
+            interruption() as noted,
+            progress(self.console, total, "images", self._images_seen()) as show,
+        ):
+            coming = stream(self.batches, self.step, self.workers)
+            self._since = time.perf_counter()
+            while self.step < len(self.batches):
+                self.clock.start(self.step)
+                batch = next(coming)
+                self.clock.lap("data")
+                torch.manual_seed(mix(self.recipe.seed, self.step, self.team.rank))  # dropout
+                images = batch.images.to(self.team.device, non_blocking=True)
+                label = batch.label.to(self.team.device, non_blocking=True)
+                found = self.learner.step(self.step, images, label, batch.num_global)
+                self.window.add(self.step, batch.index, found, batch.num_global)
+                self.step += 1
+                self._after_step(noted, show)
+
+    def end(self) -> dict[str, Any]:
+        """Measure and write the result."""
+        measured = self.measured or measure(self.learner, self.data.measured, self.workers)
+
+        def finish() -> dict[str, Any]:
+            self.tracker.close()
+            result = describe_result(self, measured)
+            keep_result(self.folder, result)
+            return result
+
+        return self.team.first_does(finish)
+
+    def _after_step(self, noted: Interruption, show: Show) -> None:
+        every = self.options.checkpoint_steps
+        ends_epoch = self.step % self.batches.steps_per_epoch == 0
+        due = every is not None and self.step % every == 0
+        alone = self.team.count == 1 and noted.asked  # several must agree on the step first
+        if not (ends_epoch or due or alone or len(self.window) == LOOK):
+            return
+        stop = self._look(noted.asked)
+        if self.console.is_terminal or ends_epoch:
+            show(self._images_seen(), self._note())
+        if ends_epoch:
+            self._end_epoch()
+        if ends_epoch or due or stop:
+            self._save()
+        if stop:
+            raise StoppedError(
+                f"stopped after step {self.step} of {len(self.batches)}, saved in {self.folder}; "
+                "run the same command to go on"
+            )
+        self._since = time.perf_counter()  # measuring and saving is not training
+
+    def _look(self, stop: bool) -> bool:
+        """Sum up the last steps; whether any process wants to stop."""
+        try:
+            more, stop = self.window.close(stop)
+        except NonFiniteLossError as broken:
+            raise self._explain(broken) from None
+        self.totals = self.totals + more
+        self.seconds += time.perf_counter() - self._since
+        self._since = time.perf_counter()
+        return stop
+
+    def _end_epoch(self) -> None:
+        epoch = self.step // self.batches.steps_per_epoch
+        self.last_epoch, self.totals = self.totals, Totals()
+        row: dict[str, Any] = {
+            "step": self.step,
+            "epoch": epoch,
+            "lr": self.learner.lr,
+            "train_loss": self.last_epoch.mean_loss,
+            "train_error": self.last_epoch.error,
+            "seconds": round(self.seconds, 3),
+        }
+        if epoch % self.options.evaluate_epochs == 0 or epoch == self.recipe.epochs:
+            self.measured = measure(self.learner, self.data.measured, self.workers)
+            row |= {f"{self.data.split}_{name}": value for name, value in self.measured.items()}
+        if self.team.first:
+            self.tracker.log(row)
+
+    def _save(self) -> None:
+        if not self.team.first:
+            return
+        if not self.learner.is_finite():
+            raise self._explain(
+                NonFiniteLossError(f"train: weights must be finite, got others at step {self.step}")
+            )
+        state = {
+            "step": self.step,
+            "totals": self.totals,
+            "last_epoch": self.last_epoch,
+            "seconds": self.seconds,
+            "clock": self.clock.seconds,
+            "scaler": self.learner.scaler.state_dict(),
+            "machine": self._machine(),
+        }
+        checkpoint.save(self.folder / CHECKPOINTS, self.step, self.learner.tensors(), state)
+
+    def _load(self) -> dict[str, Any] | None:
+        """In the first process: the tensors into the learner; the rest is returned."""
+        check_recipe(self.folder, self.recipe)
+        keep_recipe(self.folder, self.recipe)
+        found = checkpoint.newest(self.folder / CHECKPOINTS, self._say)
+        if found is None:
+            return None
+        load_tensors(self.learner, found.tensors)
+        self._say(f"going on from step {found.state['step']} of {len(self.batches)}")
+        for name, now in self._machine().items():
+            before = found.state["machine"][name]
+            if before != now:
+                self._say(
+                    f"{name} was {before}, is {now}: the result will agree with that of an "
+                    "unbroken run only roughly, not to the bit"
+                )
+        return found.state
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.step, self.seconds = state["step"], state["seconds"]
+        self.totals, self.last_epoch = Totals(*state["totals"]), Totals(*state["last_epoch"])
+        self.clock.seconds.update(state["clock"])
+        self.learner.scaler.load_state_dict(state["scaler"])
+
+    def _machine(self) -> dict[str, Any]:
+        """What may change the last bits."""
+        return {
+            "processes": self.team.count,
+            "threads": torch.get_num_threads(),
+            "device": self.team.device.type,
+            "torch": str(torch.__version__),
+        }
+
+    def _images_seen(self) -> int:
+        epoch, place = divmod(self.step, self.batches.steps_per_epoch)
+        return epoch * self.batches.num + min(place * self.recipe.batch, self.batches.num)
+
+    def _note(self) -> str:
+        epoch = -(-self.step // self.batches.steps_per_epoch)
+        return (
+            f"epoch {epoch}/{self.recipe.epochs}  loss {self.totals.mean_loss:.3f}  "
+            f"error {self.totals.error:.1%}"
+        )
+
+    def _say(self, text: str) -> None:
+        self.console.print(text, highlight=False, soft_wrap=True, markup=False)
+
+    def _explain(self, broken: NonFiniteLossError) -> NonFiniteLossError:
+        kept = checkpoint.steps(self.folder / CHECKPOINTS)
+        last = kept[-1] if kept else "none yet"
+        return NonFiniteLossError(
+            f"{broken}; last good checkpoint: {last}; begin a new run with a smaller optim.lr, "
+            "or with optim.clip_norm"
+        )

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from softaug.data.digits import NUM_CLASSES, digits
 from softaug.models import Standardise, resnet8
 from softaug.training.evaluate import evaluate
-from softaug.training.supervised import Arm, Plan, train
+from softaug.training.arms import Arm, Plan, train_arm
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def run_trial(
     start = time.perf_counter()
     splits = digits(trial.num_train)
     model = build_model(splits.train.images, trial.width, trial.seed)
-    loss = train(model, splits.train, trial.arm, trial.plan, trial.seed, on_epoch)
+    loss = train_arm(model, splits.train, trial.arm, trial.plan, trial.seed, on_epoch)
     measured = evaluate(
         model, getattr(splits, trial.split), trial.occlusion_draws, trial.occlusion_fill
     )

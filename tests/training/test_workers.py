@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from softaug import SoftCrop, SoftLoss
-from softaug.training.supervised import Arm, Plan
+from softaug.training.arms import Arm, Plan
 from softaug.training.trial import Trial
 from softaug.training.workers import run_trials
 

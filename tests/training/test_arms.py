@@ -7,7 +7,7 @@ from torch import nn
 from softaug import SoftCrop, SoftLoss
 from softaug.data.digits import digits
 from softaug.data.images import Images
-from softaug.training.supervised import Arm, Plan, train
+from softaug.training.arms import Arm, Plan, train_arm
 from softaug.training.trial import build_model
 
 DATA = digits(60).train
@@ -17,7 +17,7 @@ HARD = Arm("hard", SoftCrop(0.1), SoftLoss("none"))
 
 def trained(arm: Arm, epochs: int = 2, seed: int = 0) -> tuple[nn.Module, float]:
     model = build_model(DATA.images, width=8, seed=seed)
-    return model, train(model, DATA, arm, Plan(epochs, batch=25), seed)
+    return model, train_arm(model, DATA, arm, Plan(epochs, batch=25), seed)
 
 
 def weights(model: nn.Module) -> torch.Tensor:
@@ -83,5 +83,5 @@ def test_epochs_are_reported_with_their_images() -> None:
     reported: list[int] = []
     small = Images(DATA.images[:10], DATA.labels[:10])
     model = build_model(DATA.images, width=8, seed=0)
-    train(model, small, HARD, Plan(3, batch=4), 0, reported.append)
+    train_arm(model, small, HARD, Plan(3, batch=4), 0, reported.append)
     assert reported == [10, 10, 10]

@@ -1,0 +1,136 @@
+"""Images in folders, a folder for each class: decoded when they are fetched."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from softaug.checks import check_whole, refuse
+from softaug.data.images import ImageData
+
+ENDINGS = (".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
+TEST_PARTS = ("val", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class FolderImages:
+    """Image files with their labels; small to pickle, so that loader workers can hold it."""
+
+    root: str
+    # Bytes in one block: a list of a million strings is copied by every forked worker.
+    files: NDArray[np.bytes_]  # [N] paths below root
+    labels: Tensor  # [N] int64
+    size: int
+
+    def path(self, number: int) -> str:
+        return os.path.join(self.root, os.fsdecode(bytes(self.files[number])))
+
+    def fetch(self, index: Tensor) -> Tensor:
+        images = torch.empty(len(index), 3, self.size, self.size, dtype=torch.uint8)
+        for image, number in zip(images, index.tolist(), strict=True):
+            image.copy_(read_image(self.path(number), self.size))
+        return images
+
+    def take(self, index: Tensor) -> FolderImages:
+        return replace(self, files=self.files[index.numpy()], labels=self.labels[index])
+
+
+def folder(path: Path | str, size: int) -> ImageData:
+    """The images below `path`, each cut to size x size; nothing is decoded yet.
+
+    The tree is path/train/CLASS/... and path/val/CLASS/... (or test; val goes first), or
+    path/CLASS/... alone, which has no test part. Classes are in the order of their names,
+    images in the order of theirs.
+    """
+    check_whole("folder", "size", size, least=1)
+    root = Path(path).expanduser().absolute()
+    if not root.is_dir():
+        refuse("folder", f"{root} must be a folder", "no such folder")
+    found = _subfolders(root)
+    test_parts = [part for part in TEST_PARTS if part in found]
+    if "train" not in found:
+        if test_parts:
+            refuse("folder", f"{root / 'train'} must be there", f"only {', '.join(test_parts)}")
+        return ImageData(_list_images(root, found, size), None, tuple(found))
+    names = _subfolders(root / "train")
+    train = _list_images(root / "train", names, size)
+    if not test_parts:
+        return ImageData(train, None, tuple(names))
+    test = root / test_parts[0]
+    _check_same(names, _subfolders(test), test)
+    return ImageData(train, _list_images(test, names, size), tuple(names))
+
+
+def read_image(path: str, size: int) -> Tensor:
+    """The file's RGB pixels, uint8 [3, size, size]: short edge to `size`, the centre kept.
+
+    Resized with antialiasing (bilinear, as is usual for ImageNet). A file that cannot be
+    decoded is refused by name.
+    """
+    try:
+        with Image.open(path) as image:
+            if image.mode.startswith(("I", "F")):
+                raise ValueError(f"more than 8 bits a channel (mode {image.mode})")
+            image.draft(None, (2 * size, 2 * size))  # large JPEGs: decode at 1/2, 1/4 or 1/8
+            pixels = _centre(image.convert("RGB"), size)
+    except Exception as broken:  # what a broken file raises depends on its format
+        refuse("folder", f"{path} must be an image that can be read", broken)
+    return torch.from_numpy(np.array(pixels)).permute(2, 0, 1)
+
+
+def _centre(image: Image.Image, size: int) -> Image.Image:
+    """The largest centred square, resized: only the pixels that are kept are computed."""
+    edge = min(image.size)
+    left, top = ((length - edge) / 2 for length in image.size)
+    box = (left, top, left + edge, top + edge)
+    return image.resize((size, size), Image.Resampling.BILINEAR, box=box)
+
+
+def _subfolders(path: Path) -> list[str]:
+    with os.scandir(path) as entries:
+        return sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
+
+
+def _list_images(root: Path, names: list[str], size: int) -> FolderImages:
+    """Every image of every class, listed but not opened."""
+    if not names:
+        rule = f"{root} must hold a folder for each class"
+        refuse("folder", rule, "none", "put images in CLASS/, or in train/CLASS/ and val/CLASS/")
+    files: list[bytes] = []
+    labels: list[int] = []
+    for label, name in enumerate(names):
+        members = sorted(_image_files(root / name))
+        if not members:
+            rule = f"{root / name} must hold images ({' '.join(ENDINGS)})"
+            refuse("folder", rule, "none", "add some or remove the folder")
+        files += (os.fsencode(os.path.relpath(member, root)) for member in members)
+        labels += [label] * len(members)
+    return FolderImages(str(root), np.array(files), torch.tensor(labels), size)
+
+
+def _image_files(path: Path | str) -> Iterator[str]:
+    """Images at any depth; hidden files (such as macOS's ._name.jpg) are left out."""
+    with os.scandir(path) as entries:
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir():
+                yield from _image_files(entry.path)
+            elif entry.name.lower().endswith(ENDINGS):
+                yield entry.path
+
+
+def _check_same(train: list[str], test: list[str], path: Path) -> None:
+    differing = sorted({*train} ^ {*test})
+    if differing:
+        told = (f"{'no' if name in train else 'also'} {name}" for name in differing[:5])
+        rule = f"{path} must have the same classes as train"
+        refuse("folder", rule, ", ".join(told) + (" ..." if len(differing) > 5 else ""))

@@ -1,0 +1,70 @@
+"""Data sets by name, and the parts of them that a run trains and measures on."""
+
+from pathlib import Path
+
+import torch
+
+from softaug.checks import check_choice, check_whole, refuse
+from softaug.data import images
+from softaug.data.cifar import cifar
+from softaug.data.digits import NUM_CLASSES, digits
+from softaug.data.folder import folder
+from softaug.data.images import ImageData, Images, Source
+from softaug.data.releases import RELEASES
+
+FOLDER = "folder:"
+NAMES = (*RELEASES, "digits", f"{FOLDER}PATH")
+
+
+def load(
+    name: str, data_dir: Path | str | None = None, labels: str = "fine", size: int = 224
+) -> ImageData:
+    """The images of "cifar10", "cifar100", "digits" or "folder:PATH", in colour.
+
+    `data_dir` is for CIFAR (see `data_folder`), `size`, an edge in pixels, for folders;
+    `labels` may be "coarse" for CIFAR-100.
+    """
+    check_name("load", name)
+    if name in RELEASES:
+        return cifar(name, data_dir, labels)
+    if labels != "fine":
+        refuse("load", f'labels of {name} must be "fine"', repr(labels))
+    if name.startswith(FOLDER):
+        return folder(name.removeprefix(FOLDER), size)
+    return _colour_digits()
+
+
+def check_name(who: str, name: str) -> None:
+    """Refuse a name that is no data set's, naming the nearest."""
+    if not name.startswith(FOLDER) or name == FOLDER:
+        check_choice(who, "name", name, NAMES[:-1] if name in NAMES[:-1] else NAMES)
+
+
+def parts(
+    data: ImageData, *, per_class: int | None, validation: int, seed: int
+) -> tuple[Source, Source]:
+    """(trained on, measured on): `validation` images held out, or the test part if that is 0.
+
+    They are held out first, so what is measured on does not change with `per_class`, the
+    number of images of each class to train on (None is all).
+    """
+    check_whole("parts", "validation", validation, least=0)
+    if validation:
+        train, measured = images.hold_out(data.train, validation, seed)
+    elif data.test is not None:
+        train, measured = data.train, data.test
+    else:
+        remedy = "give the folder a val part beside train"
+        refuse("parts", "validation must be above 0 where there is no test part", 0, remedy)
+    if per_class is not None:
+        train = images.per_class(train, per_class, seed)
+    return train, measured
+
+
+def _colour_digits() -> ImageData:
+    """The 1,100 digits that are not for the test, and the 697 that are; three equal channels."""
+    train, validation, test = (
+        Images(part.images.repeat(1, 3, 1, 1), part.labels) for part in digits()
+    )
+    both = Images(*(torch.cat(pair) for pair in zip(train, validation, strict=True)))
+    return ImageData(both, test, tuple(str(digit) for digit in range(NUM_CLASSES)))

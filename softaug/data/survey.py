@@ -1,0 +1,56 @@
+"""What a data set holds, in a line for each part."""
+
+from PIL import Image
+from rich.console import Console
+
+from softaug.checks import refuse
+from softaug.data.folder import FolderImages
+from softaug.data.images import Images, Source
+from softaug.data.load import load
+from softaug.progress import progress
+
+Size = tuple[int, int]  # width, height
+
+
+def survey(name: str, console: Console) -> None:
+    """Print images, classes and sizes of "digits" or "folder:PATH".
+
+    The head of every file is read; those that are no images are named, then refused.
+    """
+    data = load(name)
+    for part, source in (("train", data.train), ("test", data.test)):
+        line = _line(source, len(data.class_names), console) if source else "none"
+        console.print(f"{part}: {line}", soft_wrap=True, markup=False, highlight=False)
+
+
+def _line(source: Source, num_classes: int, console: Console) -> str:
+    sizes = sorted(_sizes(source, console), key=lambda size: (size[0] * size[1], size))
+    ends = dict.fromkeys((sizes[0], sizes[-1]))  # one, if all are alike
+    pixels = " to ".join(f"{width} x {height}" for width, height in ends)
+    counts = source.labels.bincount(minlength=num_classes).tolist()
+    each = f"{min(counts):,} to {max(counts):,}" if min(counts) < max(counts) else f"{counts[0]:,}"
+    return f"{sum(counts):,} images of {pixels} pixels, {num_classes} classes of {each} images"
+
+
+def _sizes(source: Source, console: Console) -> set[Size]:
+    if isinstance(source, FolderImages):
+        return _sizes_of_files(source, console)
+    assert isinstance(source, Images)
+    return {(source.images.shape[3], source.images.shape[2])}
+
+
+def _sizes_of_files(source: FolderImages, console: Console) -> set[Size]:
+    sizes, num, wrong = set(), len(source.files), []
+    with progress(console, num, "files") as show:
+        for number in range(num):
+            try:
+                with Image.open(source.path(number)) as image:
+                    sizes.add(image.size)
+            except Exception as broken:  # what a broken file raises depends on its format
+                wrong.append(f"WRONG: {source.path(number)}, {broken}")
+            show(number + 1, f"{source.root}: {10 * (10 * (number + 1) // num)} % read")
+    for line in wrong:
+        console.print(line, soft_wrap=True, markup=False, highlight=False)
+    if wrong:
+        refuse("data", f"files of {source.root} must be images", f"{len(wrong)} that are not")
+    return sizes

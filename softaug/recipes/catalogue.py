@@ -1,0 +1,30 @@
+"""All recipes, by name."""
+
+from functools import cache
+
+from softaug.checks import nearest, refuse
+from softaug.recipes.ablations import ablation_entries
+from softaug.recipes.cpu_scale import cpu_scale_entries
+from softaug.recipes.entry import Entry
+from softaug.recipes.paper_rows import paper_row_entries
+
+
+@cache
+def entries() -> tuple[Entry, ...]:
+    """Every row, sorted by data set, model and arm as the files of this package list them."""
+    found = (*paper_row_entries(), *ablation_entries(), *cpu_scale_entries())
+    families = list(dict.fromkeys(map(_family, found)))
+    return tuple(sorted(found, key=lambda entry: families.index(_family(entry))))
+
+
+def _family(entry: Entry) -> tuple[str, str]:
+    return entry.recipe.data.name, entry.recipe.model
+
+
+def find(name: str) -> Entry:
+    """The row called `name`; an unknown name is refused with the nearest."""
+    known = {entry.recipe.name: entry for entry in entries()}
+    if name not in known:
+        remedy = nearest(name, list(known)) or "`softaug recipes` lists them"
+        refuse("recipes", "name must be that of a recipe", repr(name), remedy)
+    return known[name]

@@ -1,0 +1,70 @@
+"""A row of the catalogue: a recipe, what it is for, what the paper got, what it costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from softaug.recipes.paper_numbers import PaperNumber, paper_numbers
+from softaug.recipes.recipe import Recipe
+from softaug.recipes.serialise import as_dict, differences
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A recipe that can be trained by its name."""
+
+    recipe: Recipe
+    about: str
+    """one line: what it is, and why it differs from its parent"""
+    paper: tuple[PaperNumber, ...]
+    """the paper's results for this row, none of them measured here; empty where it has none"""
+    cost: str
+    """what one run takes"""
+    parent: Entry | None = field(default=None, repr=False)
+    """the row it was made from"""
+
+    @property
+    def command(self) -> str:
+        """What to type to train it."""
+        return f"softaug train {self.recipe.name}"
+
+    @property
+    def changes(self) -> list[str]:
+        """What differs from the parent, except the name."""
+        if self.parent is None:
+            return []
+        lines = differences(as_dict(self.parent.recipe), as_dict(self.recipe))
+        return [line for line in lines if not line.startswith("name: ")]
+
+
+def root(recipe: Recipe, about: str, cost: str) -> Entry:
+    """A row without a parent; the paper's numbers are found by its name."""
+    return Entry(recipe, about, paper_numbers(recipe.name), cost)
+
+
+def derive(parent: Entry, arm: str, about: str, **changes: Any) -> Entry:
+    """The row for `arm`: the recipe of `parent` with fields changed, at the same cost."""
+    name = f"{parent.recipe.data.name}-{parent.recipe.model}-{arm}"
+    recipe = replace(parent.recipe, name=name, **changes)
+    return Entry(recipe, about, paper_numbers(name), parent.cost, parent)
+
+
+def header(entry: Entry) -> str:
+    """Comment lines: the command, what the row is, what to expect, what it costs."""
+    lines = [entry.command, entry.about]
+    if entry.parent is not None:
+        lines.append(f"Differs from {entry.parent.recipe.name} in:")
+        lines += [f"  {line}" for line in entry.changes]
+    lines += [f"Expect: {line}" for line in _expected(entry.paper)]
+    lines.append(f"Cost: {entry.cost}")
+    return "\n".join(f"# {line}" for line in lines)
+
+
+def _expected(numbers: tuple[PaperNumber, ...]) -> list[str]:
+    """A line for each distinct result with the places in the paper that give it."""
+    places: dict[str, list[str]] = {}
+    for number in numbers:
+        places.setdefault(number.shown, []).append(number.place)
+    lines = [f"{shown} (paper: {', '.join(where)})" for shown, where in places.items()]
+    return lines or ["the paper has no number for this row"]

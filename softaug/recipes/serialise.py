@@ -1,0 +1,124 @@
+"""A recipe as plain values and back, and what two recipes differ in."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, fields, is_dataclass
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from softaug.checks import check_choice, describe, nearest, refuse
+from softaug.recipes.recipe import Recipe
+
+ABSENT = "(absent)"
+
+
+def as_dict(recipe: Recipe) -> dict[str, Any]:
+    """The recipe as JSON holds it: dicts, lists, strings, numbers, booleans and None."""
+    plain: dict[str, Any] = json.loads(json.dumps(asdict(recipe)))
+    return plain
+
+
+def from_dict(values: Mapping[str, Any]) -> Recipe:
+    """The recipe that `as_dict` made `values` from.
+
+    Every field must be there, known and of its type, so no typing error becomes a default.
+    """
+    recipe: Recipe = _build(Recipe, values, "")
+    return recipe
+
+
+def _build(kind: Any, value: Any, path: str) -> Any:
+    """`value` as the type `kind`; `path` is its dotted name, empty for the recipe itself."""
+    if get_origin(kind) is UnionType:
+        return _build_union(get_args(kind), value, path)
+    if get_origin(kind) is Literal:
+        check_choice("recipe", path, value, get_args(kind))
+        return value
+    if get_origin(kind) is tuple:
+        return _build_tuple(get_args(kind), value, path)
+    return _build_fields(kind, value, path) if is_dataclass(kind) else _plain(kind, value, path)
+
+
+def _build_union(kinds: tuple[Any, ...], value: Any, path: str) -> Any:
+    """None where it is one of `kinds`; of several dataclasses the one with most of the keys."""
+    if value is None and type(None) in kinds:
+        return None
+    others = [kind for kind in kinds if kind is not type(None)]
+    if isinstance(value, Mapping) and all(map(is_dataclass, others)):
+        others.sort(key=lambda kind: len(_names(kind) ^ set(value)))
+    return _build(others[0], value, path)
+
+
+def _build_fields(kind: Any, value: Any, path: str) -> Any:
+    if not isinstance(value, Mapping):
+        refuse("recipe", f"{path or 'it'} must be a table of keys and values", describe(value))
+    _check_keys(_names(kind), set(map(str, value)), path)
+    hints = get_type_hints(kind)
+    return kind(**{name: _build(hints[name], value[name], _join(path, name)) for name in value})
+
+
+def _check_keys(known: set[str], given: set[str], path: str) -> None:
+    names = sorted(_join(path, name) for name in known)
+    for key in sorted(given - known):
+        unknown = _join(path, key)
+        remedy = nearest(unknown, names) or f"it may hold {', '.join(names)}"
+        refuse("recipe", "every key must be a field of the recipe", repr(unknown), remedy)
+    for key in sorted(known - given):
+        refuse("recipe", f"{_join(path, key)} must be given", f"only {', '.join(sorted(given))}")
+
+
+def _build_tuple(kinds: tuple[Any, ...], value: Any, path: str) -> tuple[Any, ...]:
+    if not isinstance(value, list | tuple):
+        refuse("recipe", f"{path} must be a list", describe(value))
+    if kinds[-1] is Ellipsis:
+        kinds = kinds[:1] * len(value)
+    if len(value) != len(kinds):
+        refuse("recipe", f"{path} must hold {len(kinds)} values", value)
+    pairs = enumerate(zip(kinds, value, strict=True))
+    return tuple(_build(kind, item, f"{path}[{place}]") for place, (kind, item) in pairs)
+
+
+def _plain(kind: type, value: Any, path: str) -> Any:
+    """A string, number or boolean; a whole number is a float too, a boolean is no number."""
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind:
+        words = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+        refuse("recipe", f"{path} must be {words[kind]}", describe(value))
+    return value
+
+
+def _names(kind: Any) -> set[str]:
+    return {field.name for field in fields(kind)}
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def dotted(values: Mapping[str, Any], path: str = "") -> dict[str, Any]:
+    """Nested tables as one, by dotted names.
+
+    >>> dotted({"optim": {"lr": 0.1}, "epochs": 5})
+    {'optim.lr': 0.1, 'epochs': 5}
+    """
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        inner = isinstance(value, Mapping) and bool(value)
+        flat |= dotted(value, _join(path, name)) if inner else {_join(path, name): value}
+    return flat
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """A line for each value that is not the same in both, by its dotted name.
+
+    >>> differences({"optim": {"lr": 0.1}}, {"optim": {"lr": 0.05, "ema": 0.9}})
+    ['optim.lr: 0.1 -> 0.05', 'optim.ema: (absent) -> 0.9']
+    """
+    before, after = dotted(old), dotted(new)
+    lines = []
+    for name in before | after:
+        pair = [json.dumps(side[name]) if name in side else ABSENT for side in (before, after)]
+        if ABSENT in pair or before[name] != after[name]:
+            lines.append(f"{name}: {pair[0]} -> {pair[1]}")
+    return lines

@@ -1,0 +1,89 @@
+"""The catalogue on a terminal, and as plain names for other programs."""
+
+import json
+from collections.abc import Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from softaug.checks import nearest, refuse
+from softaug.recipes.catalogue import entries
+from softaug.recipes.entry import Entry, header
+from softaug.recipes.recipe import Recipe
+from softaug.recipes.serialise import as_dict, dotted
+
+WIDE = 140  # columns; below, data and model are left to the name, which begins with them
+
+
+def show_recipes(words: tuple[str, ...], console: Console) -> None:
+    """The rows whose name contains every word: a table, or names alone when piped.
+
+    On a terminal, the only row found and one called by its full name are shown whole.
+    """
+    found = matching(words)
+    if not console.is_terminal:
+        for entry in found:
+            _print(entry.recipe.name, console)
+        return
+    console.print(_table(found, wide=console.width >= WIDE))
+    for entry in found:
+        if len(found) == 1 or entry.recipe.name in words:
+            _print(f"{header(entry)}\n{settings(entry.recipe)}\n", console)
+
+
+def _print(text: str, console: Console) -> None:
+    console.print(text, soft_wrap=True, markup=False, highlight=False)
+
+
+def matching(words: Sequence[str]) -> list[Entry]:
+    """The rows whose name contains every word; none is refused with the nearest name."""
+    wanted = [word.lower() for word in words]
+    found = [entry for entry in entries() if all(word in entry.recipe.name for word in wanted)]
+    if not found:
+        rule = "a recipe's name must contain every word"
+        refuse("recipes", rule, " ".join(words), _remedy(wanted))
+    return found
+
+
+def _remedy(words: Sequence[str]) -> str:
+    """The name most like the words; else the part of a name most like the first unknown word."""
+    names = [entry.recipe.name for entry in entries()]
+    parts = sorted({part for name in names for part in name.split("-")})
+    unknown = [word for word in words if not any(word in name for name in names)]
+    remedy = nearest("-".join(words), names) or (nearest(unknown[0], parts) if unknown else "")
+    return remedy or "`softaug recipes` lists them all"
+
+
+def _table(found: Sequence[Entry], *, wide: bool) -> Table:
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("recipe", no_wrap=True)
+    for name in ("data", "model") if wide else ():
+        table.add_column(name, no_wrap=True)
+    table.add_column("about")
+    table.add_column("error % (paper)", justify="right")
+    table.add_column("cost")
+    for entry in found:
+        table.add_row(*map(Text, _cells(entry, wide=wide)))
+    return table
+
+
+def _cells(entry: Entry, *, wide: bool) -> list[str]:
+    recipe = entry.recipe
+    where = [recipe.data.name, recipe.model] if wide else []
+    return [recipe.name, *where, entry.about, _paper_error(entry), entry.cost]
+
+
+def _paper_error(entry: Entry) -> str:
+    """The paper's first number for the row: its tables agree but for a standard error."""
+    if not entry.paper:
+        return "-"
+    number = entry.paper[0]
+    return f"{number.error:.2f}" if number.se is None else f"{number.error:.2f} ± {number.se:.2f}"
+
+
+def settings(recipe: Recipe) -> str:
+    """Every setting of a recipe on a line of its own, by the name that overrides it."""
+    flat = dotted(as_dict(recipe))
+    return "\n".join(f"{name} = {json.dumps(value)}" for name, value in flat.items())

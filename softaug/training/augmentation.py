@@ -1,0 +1,86 @@
+"""From a recipe's augmentation to transforms, as they are in each epoch."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from torch import Tensor
+from torchvision.transforms import v2
+
+from softaug.checks import refuse
+from softaug.draws import DrawKey
+from softaug.label import SoftLabel
+from softaug.recipes.recipe import Augment, NormalOffsets, UniformOffsets
+from softaug.transforms import HorizontalFlip, PerSample, SoftCrop, UniformCrop
+from softaug.transforms.base import SoftTransform
+from softaug.transforms.fill import Fill
+
+Transform = Callable[[Tensor, Tensor | SoftLabel, DrawKey], tuple[Tensor, SoftLabel]]
+
+
+class Chain:
+    """Transforms one after the other, all drawing by one key."""
+
+    def __init__(self, transforms: Sequence[SoftTransform[object]]) -> None:
+        self.transforms = tuple(transforms)
+
+    def __call__(self, images: Tensor, labels: Tensor, key: DrawKey) -> tuple[Tensor, SoftLabel]:
+        label: Tensor | SoftLabel = labels
+        for transform in self.transforms:
+            images, label = transform(images, label, key=key)
+        assert isinstance(label, SoftLabel)
+        return images, label
+
+    def __repr__(self) -> str:
+        return " -> ".join(map(repr, self.transforms))
+
+
+def build_chain(augment: Augment, data_mean: Sequence[float]) -> Chain:
+    """The transforms in their order; `data_mean` is a grey level for each channel."""
+    made = {
+        "flip": [HorizontalFlip()] if augment.flip else [],
+        "crop": [_crop(augment.crop, data_mean)],
+        "policy": _policy(augment.policy),
+    }
+    return Chain([transform for step in augment.order for transform in made[step]])
+
+
+def _crop(crop: UniformOffsets | NormalOffsets, data_mean: Sequence[float]) -> SoftTransform[object]:
+    fills: dict[str, Fill] = {
+        "data-mean": tuple(round(mean) for mean in data_mean),
+        "image-mean": "mean",
+        "black": 0,
+    }
+    if isinstance(crop, UniformOffsets):
+        return UniformCrop(crop.reach, crop.k, fills[crop.fill])
+    return SoftCrop(crop.sigma, crop.k, fills[crop.fill])
+
+
+def _policy(name: str) -> list[SoftTransform[object]]:
+    if name == "none":
+        return []
+    kind = v2.RandAugment if name == "randaugment" else v2.TrivialAugmentWide
+    return [PerSample(kind())]
+
+
+def scheduled(augment: Augment, epoch: int, epochs: int) -> Augment:
+    """The augmentation as its schedules have it in `epoch`.
+
+    >>> soft = Augment(NormalOffsets(sigma=0.3), schedules=(("crop.sigma", 0.001, 0.04),))
+    >>> scheduled(soft, 479, 500).crop.sigma, scheduled(soft, 480, 500).crop.sigma
+    (0.3, 0.0003)
+    """
+    for setting, factor, share in augment.schedules:
+        if epoch >= epochs - round(share * epochs):
+            augment = _multiply(augment, setting, factor)
+    return augment
+
+
+def _multiply(augment: Augment, setting: str, factor: float) -> Augment:
+    part, name = setting.split(".")
+    before = getattr(augment, part)
+    value = getattr(before, name)
+    if isinstance(value, int) and value * factor != int(value * factor):
+        rule = f"{setting} must stay a whole number"
+        refuse("augment.schedules", rule, f"{value} x {factor:g}", "choose another factor")
+    changed = replace(before, **{name: type(value)(value * factor)})
+    return replace(augment, **{part: changed})

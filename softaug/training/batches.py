@@ -1,0 +1,116 @@
+"""Augmented batches by step number: the same samples and draws in any number of processes."""
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+from softaug.checks import refuse
+from softaug.data.images import Images, Source
+from softaug.draws import DrawKey
+from softaug.label import SoftLabel
+from softaug.recipes.recipe import Recipe
+from softaug.training.augmentation import Chain, build_chain, scheduled
+from softaug.training.processes import Processes
+from softaug.training.seeding import epoch_order
+from softaug.training.stopwatch import Stopwatch
+
+
+class Batch(NamedTuple):
+    """This process's share of a step."""
+
+    images: Tensor  # [B, C, H, W] uint8
+    label: SoftLabel
+    index: Tensor  # [B] places in the training set
+    num_global: int  # images of this step in all processes
+
+
+class Batches(Dataset[Batch]):
+    """`batches[step]` is a pure function of the recipe, the step and the process's place.
+
+    Each step takes the next `recipe.batch` samples of the epoch's order (the last one what is
+    left), each process a stretch of them.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        source: Source,
+        data_mean: list[float],
+        team: Processes,
+        clock: Stopwatch,
+    ) -> None:
+        self.recipe = recipe
+        self.source = source
+        self.data_mean = data_mean
+        self.team = team
+        self.clock = clock
+        self.num = len(source.labels)
+        self.steps_per_epoch = math.ceil(self.num / recipe.batch)
+        self._order: tuple[int, Tensor] = (-1, torch.empty(0))
+        self._chains: dict[Any, Chain] = {}
+        _check_shares(self.num, recipe.batch, team.count)
+
+    def __len__(self) -> int:
+        return self.recipe.epochs * self.steps_per_epoch
+
+    def index(self, step: int) -> Tensor:
+        """The samples of a step in all processes."""
+        epoch, place = divmod(step, self.steps_per_epoch)
+        if self._order[0] != epoch:
+            self._order = epoch, epoch_order(self.num, self.recipe.seed, epoch)
+        start = place * self.recipe.batch
+        return self._order[1][start : start + self.recipe.batch]
+
+    def __getitem__(self, step: int) -> Batch:
+        together = self.index(step)
+        mine = together.tensor_split(self.team.count)[self.team.rank]
+        labels = self.source.labels
+        images = self.source.fetch(mine.to(labels.device))
+        index = mine.to(labels.device)
+        self.clock.lap("data")
+        epoch = step // self.steps_per_epoch
+        key = DrawKey(self.recipe.seed, epoch, index)
+        images, label = self.chain(epoch)(images, labels[index], key)
+        self.clock.lap("augment")
+        return Batch(images, label, mine, len(together))
+
+    def chain(self, epoch: int) -> Chain:
+        """The transforms of an epoch."""
+        augment = scheduled(self.recipe.augment, epoch, self.recipe.epochs)
+        if augment not in self._chains:
+            self._chains[augment] = build_chain(augment, self.data_mean)
+        return self._chains[augment]
+
+
+def _check_shares(num: int, batch: int, count: int) -> None:
+    for size in (min(num, batch), num % batch or batch):
+        if size < count:
+            rule = f"each of the {count} processes must get an image in every step"
+            got = f"a step of {size} images"
+            refuse("train", rule, got, "choose another batch or fewer processes")
+
+
+def on_device(source: Source, device: torch.device) -> Source:
+    """The source with its images on the training device, if they are in memory."""
+    if isinstance(source, Images):
+        return Images(source.images.to(device), source.labels.to(device))
+    return source
+
+
+def stream(batches: Batches, first: int, workers: int) -> Iterator[Batch]:
+    """The batches of all steps from `first` on; made ahead by `workers` processes if any."""
+    if workers == 0:
+        return map(batches.__getitem__, range(first, len(batches)))
+    steps: Iterable[int] = range(first, len(batches))
+    loader = DataLoader(
+        batches,
+        batch_size=None,
+        sampler=steps,
+        num_workers=workers,
+        pin_memory=batches.team.device.type == "cuda",
+    )
+    return iter(loader)

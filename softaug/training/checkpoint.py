@@ -1,0 +1,160 @@
+"""Checkpoints that survive anything: whole or absent, checked, without executable content.
+
+    checkpoints/step-00000391/
+        model.safetensors, optimizer.safetensors   weights and momentum
+        state.json                                 where the run stands
+        manifest.json                              sha256 of the others
+
+A folder is written under another name, synced to the disk and renamed; the last two stay.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import safetensors.torch
+from torch import Tensor
+
+KEPT = 2
+MANIFEST = "manifest.json"
+STATE = "state.json"
+
+
+class Checkpoint(NamedTuple):
+    """What a checkpoint holds."""
+
+    path: Path
+    tensors: dict[str, dict[str, Tensor]]
+    state: dict[str, Any]
+
+
+class DamagedError(Exception):
+    """A checkpoint is not what was written."""
+
+
+def save(
+    folder: Path, step: int, tensors: Mapping[str, Mapping[str, Tensor]], state: Mapping[str, Any]
+) -> Path:
+    """Write a checkpoint and drop all but the last two; a full disk leaves the old ones whole."""
+    files = {f"{name}.safetensors": _packed(part) for name, part in tensors.items()}
+    files[STATE] = _json(state)
+    files[MANIFEST] = _json({name: _sha256(content) for name, content in files.items()})
+    final, unfinished = folder / f"step-{step:08d}", folder / f".writing-{step:08d}"
+    try:
+        unfinished.mkdir(parents=True)
+        for name, content in files.items():
+            _write(unfinished / name, content)
+        _sync(unfinished)
+    except OSError as failed:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise OSError(failed.errno, _explain(failed, folder)) from failed
+    unfinished.rename(final)
+    _sync(folder)
+    for old in steps(folder)[:-KEPT]:
+        shutil.rmtree(old)
+    return final
+
+
+def newest(folder: Path, report: Any = print) -> Checkpoint | None:
+    """The newest checkpoint that is whole; damaged ones are reported and set aside.
+
+    None where no checkpoint was ever finished. Call it only while no other process writes.
+    """
+    for unfinished in folder.glob(".writing-*"):
+        shutil.rmtree(unfinished)
+    found = steps(folder)
+    for path in reversed(found):
+        try:
+            return load(path)
+        except DamagedError as damaged:
+            aside = path.rename(path.with_name(f"damaged-{path.name}"))
+            report(f"checkpoint {path.name} is damaged ({damaged}); set aside as {aside.name}")
+    if found:
+        raise ValueError(
+            f"train: a checkpoint in {folder} must be whole, got {len(found)} damaged; "
+            "delete the run's folder to begin again"
+        )
+    return None
+
+
+def load(path: Path) -> Checkpoint:
+    """Read a checkpoint, every byte checked."""
+    manifest = _read_json(path / MANIFEST)
+    files = {}
+    for name, expected in manifest.items():
+        content = _read(path / name)
+        if _sha256(content) != expected:
+            raise DamagedError(f"{name} differs from its sha256")
+        files[name] = content
+    tensors = {
+        name.removesuffix(".safetensors"): safetensors.torch.load(content)
+        for name, content in files.items()
+        if name.endswith(".safetensors")
+    }
+    return Checkpoint(path, tensors, json.loads(files[STATE]))
+
+
+def steps(folder: Path) -> list[Path]:
+    """The finished checkpoints, oldest first."""
+    return sorted(folder.glob("step-*"))
+
+
+def _packed(tensors: Mapping[str, Tensor]) -> bytes:
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    return safetensors.torch.save(plain)
+
+
+def _json(content: Mapping[str, Any]) -> bytes:
+    return (json.dumps(content, indent=1) + "\n").encode()
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _write(path: Path, content: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    """Make the names in a folder last; Windows cannot and need not."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as failed:
+        raise DamagedError(f"{path.name}: {failed.strerror}") from failed
+
+
+def _read_json(path: Path) -> dict[str, str]:
+    try:
+        content = json.loads(_read(path))
+    except ValueError as failed:
+        raise DamagedError(f"{path.name} is not JSON") from failed
+    if not isinstance(content, dict) or STATE not in content:
+        raise DamagedError(f"{path.name} does not list the files")
+    return content
+
+
+def _explain(failed: OSError, folder: Path) -> str:
+    reason = "the disk is full" if failed.errno == errno.ENOSPC else str(failed.strerror)
+    return (
+        f"checkpoint: could not write to {folder}: {reason}; earlier checkpoints are whole: "
+        "make room and run the same command to go on"
+    )

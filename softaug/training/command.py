@@ -1,0 +1,67 @@
+"""The command `softaug train`: a named recipe, any setting of it changed on the way."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from softaug.recipes import Recipe, find, from_dict
+from softaug.training.options import RunOptions
+from softaug.training.supervised import train
+
+USAGE = """usage: softaug train RECIPE [OPTIONS]
+
+Train a recipe; the same command again goes on where it stopped.
+
+  softaug train digits-resnet8-soft             a small one, nothing to download
+  softaug train digits-resnet8-soft --help      every setting of it, to be changed here
+  softaug train runs/NAME-seed0/recipe.json     the recipe of an earlier run
+  torchrun --nproc-per-node 2 -m softaug train RECIPE ...    several processes
+  softaug recipes                               all recipes"""
+
+
+@dataclass(frozen=True)
+class TrainCommand:
+    """Train a recipe; the same command again goes on where it stopped."""
+
+    options: Annotated[RunOptions, tyro.conf.arg(name="")]
+    recipe: Annotated[Recipe, tyro.conf.arg(name="")]
+
+
+def train_command(arguments: Sequence[str]) -> None:
+    """Run `softaug train` with these arguments."""
+    console = Console()
+    if not arguments or arguments[0].startswith("-"):
+        print(USAGE)
+        raise SystemExit(0 if "-h" in arguments or "--help" in arguments else 2)
+    name, *changes = arguments
+    chosen = tyro.cli(
+        TrainCommand,
+        prog=f"softaug train {name}",
+        args=changes,
+        default=TrainCommand(RunOptions(), read_recipe(name)),
+        config=(tyro.conf.AvoidSubcommands, tyro.conf.FlagConversionOff),
+    )
+    result = train(chosen.recipe, chosen.options, console)
+    folder = chosen.options.folder(chosen.recipe)
+    console.print(
+        f"{result['split']} error {result['error']:.2%}, NLL {result['nll']:.3f}, "
+        f"ECE {result['ece']:.2%}; {folder / 'result.json'}",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def read_recipe(name: str) -> Recipe:
+    """The recipe of that name, or in that JSON file."""
+    if not name.endswith(".json"):
+        return find(name).recipe
+    try:
+        content = json.loads(Path(name).read_text())
+    except ValueError as broken:
+        raise ValueError(f"train: {name} must be a recipe in JSON, got {broken}") from broken
+    return from_dict(content)

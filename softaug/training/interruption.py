@@ -1,0 +1,40 @@
+"""Stopping when asked to, at a moment of our choice."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)  # Ctrl-C; what clusters and torchrun send
+
+
+class Interruption:
+    """Whether the user or the machine wants this process to stop."""
+
+    asked = False
+
+
+@contextmanager
+def interruption() -> Iterator[Interruption]:
+    """Note signals to stop; a second Ctrl-C acts at once.
+
+    (Not under torchrun, which repeats to its processes the Ctrl-C that they had already.)
+    """
+    noted = Interruption()
+    if threading.current_thread() is not threading.main_thread():
+        yield noted  # only the main thread may handle signals
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if noted.asked and number == signal.SIGINT and "RANK" not in os.environ:
+            raise KeyboardInterrupt
+        noted.asked = True
+
+    before = {number: signal.signal(number, note) for number in SIGNALS}
+    try:
+        yield noted
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

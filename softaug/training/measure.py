@@ -1,0 +1,54 @@
+"""What a network makes of images it was not trained on."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+from softaug.data.images import Source
+from softaug.metrics import calibration_error, error, nll
+from softaug.training.learner import Learner
+
+CHUNK = 500
+
+
+class Chunks(Dataset[Tensor]):
+    """The images of a source in stretches of 500."""
+
+    def __init__(self, source: Source, first: int, last: int) -> None:
+        self.source = source
+        self.parts = torch.arange(first, last).split(CHUNK)  # type: ignore[no-untyped-call]
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __getitem__(self, place: int) -> Tensor:
+        return self.source.fetch(self.parts[place].to(self.source.labels.device))
+
+
+def measure(learner: Learner, source: Source, workers: int) -> dict[str, Any]:
+    """Error, NLL and calibration error (10 bins); processes share the images out."""
+    logits = predict(learner, source, workers).float().cpu()
+    labels = source.labels.cpu()
+    return {
+        "error": float(error(logits, labels)),
+        "nll": float(nll(logits, labels)),
+        "ece": float(calibration_error(logits.softmax(1), labels)),
+    }
+
+
+@torch.no_grad()
+def predict(learner: Learner, source: Source, workers: int) -> Tensor:
+    """Logits [N, C] of all images, in every process."""
+    team, num = learner.team, len(source.labels)
+    learner.share_statistics()
+    net = learner.measured.eval()
+    first, last = (num * place // team.count for place in (team.rank, team.rank + 1))
+    chunks = Chunks(source, first, last)
+    loader = DataLoader(chunks, batch_size=None, num_workers=min(workers, len(chunks)))
+    parts = [learner.predict(images.to(team.device), net) for images in loader]
+    mine = torch.cat(parts)
+    everyone = mine.new_zeros(num, mine.shape[1])
+    everyone[first:last] = mine
+    return team.add_up(everyone)

@@ -1,0 +1,110 @@
+"""One process, or several under torchrun, on one machine or many."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from softaug.checks import refuse
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Processes:
+    """This process among all; with one, every method is a matter of course."""
+
+    rank: int
+    count: int
+    device: torch.device
+
+    @property
+    def first(self) -> bool:
+        """Whether this is the process that writes files and speaks."""
+        return self.rank == 0
+
+    def add_up(self, values: Tensor) -> Tensor:
+        """The sum over all processes, in place."""
+        if self.count > 1:
+            dist.all_reduce(values)
+        return values
+
+    def from_first(self, values: Tensor) -> None:
+        """Overwrite `values` by those of the first process."""
+        if self.count > 1:
+            dist.broadcast(values, src=0)
+
+    def say(self, message: Any) -> Any:
+        """What the first process passes here, in every process."""
+        messages = [message]
+        if self.count > 1:
+            dist.broadcast_object_list(messages, src=0, device=self.device)
+        return messages[0]
+
+    def first_does(self, action: Callable[[], T]) -> T:
+        """What `action` returns in the first process, which alone runs it; or its refusal."""
+        if self.count == 1:
+            return action()
+        outcome: tuple[Any, Exception | None] = (None, None)
+        if self.first:
+            try:
+                outcome = (action(), None)
+            except (ValueError, OSError) as refused:
+                outcome = (None, refused)
+        value, refusal = self.say(outcome)
+        if refusal is not None:
+            raise refusal
+        return value  # type: ignore[no-any-return]
+
+    @contextmanager
+    def first_holds(self, held: AbstractContextManager[None]) -> Iterator[None]:
+        """`held`, in the first process alone; its refusal is everybody's."""
+        with ExitStack() as stack:
+            self.first_does(lambda: stack.enter_context(held))
+            yield
+
+    def collect(self, message: Any) -> list[Any]:
+        """What each process passes here, in every process."""
+        messages = [message] * self.count
+        if self.count > 1:
+            dist.all_gather_object(messages, message)
+        return messages
+
+
+@contextmanager
+def processes(device: str = "auto") -> Iterator[Processes]:
+    """Join the other processes of torchrun, if there are any; `device` is "auto" or torch's name.
+
+    NCCL joins CUDA devices, gloo joins CPUs. `torchrun` says rank and number by environment
+    variables.
+    """
+    found = choose_device(device)
+    if "RANK" not in os.environ:
+        yield Processes(0, 1, found)
+        return
+    if found.type == "cuda":
+        found = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+        torch.cuda.set_device(found)
+    dist.init_process_group("nccl" if found.type == "cuda" else "gloo")
+    try:
+        yield Processes(dist.get_rank(), dist.get_world_size(), found)
+    finally:
+        dist.destroy_process_group()
+
+
+def choose_device(name: str) -> torch.device:
+    """The device called `name`; "auto" is a CUDA device where there is one, else the CPU."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as missing:
+        reason = str(missing).splitlines()[0]
+        refuse("train", "device must be one that torch has here", name, f"torch says: {reason}")
+    return device

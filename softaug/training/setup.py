@@ -1,0 +1,64 @@
+"""From a recipe to data, network and machine."""
+
+from collections import OrderedDict
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import nn
+
+from softaug.data.images import Images, Source
+from softaug.data.load import load, parts
+from softaug.data.stats import channel_stats
+from softaug.models import Standardise, create
+from softaug.recipes.recipe import Recipe
+from softaug.training.environment import num_cores
+from softaug.training.options import RunOptions
+from softaug.training.seeding import mix
+
+
+class TrainingData(NamedTuple):
+    """What a recipe trains and measures on."""
+
+    train: Source
+    measured: Source
+    split: str  # what `measured` is: "test" or "validation"
+    class_names: tuple[str, ...]
+    mean: list[float]  # of each channel, in pixels 0..255
+    sd: list[float]
+
+
+def load_data(recipe: Recipe, data_dir: Path | None) -> TrainingData:
+    """The recipe's images; bad files and impossible subsets are refused."""
+    spec = recipe.data
+    data = load(spec.name, data_dir, labels=spec.labels, size=spec.size)
+    train, measured = parts(
+        data, per_class=spec.per_class, validation=spec.validation, seed=spec.seed
+    )
+    mean, sd = channel_stats(train)
+    split = "validation" if spec.validation else "test"
+    return TrainingData(train, measured, split, data.class_names, mean, sd)
+
+
+def build_net(recipe: Recipe, data: TrainingData) -> nn.Module:
+    """A fresh network that takes uint8 images; its weights depend on the seed alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(mix(recipe.seed))
+        net = create(recipe.model, len(data.class_names))
+    standardise = Standardise(data.mean, data.sd)
+    return nn.Sequential(OrderedDict(standardise=standardise, net=net))
+
+
+def num_workers(options: RunOptions, source: Source) -> int:
+    """Processes that read ahead: a core each for files, none for images in memory."""
+    if options.workers is not None:
+        return options.workers
+    return 0 if isinstance(source, Images) else num_cores()
+
+
+def prepare_machine(recipe: Recipe, options: RunOptions) -> None:
+    """Threads, and on GPUs kernels that give the same bits every time."""
+    if options.threads is not None:
+        torch.set_num_threads(options.threads)
+    torch.backends.cudnn.deterministic = recipe.compute.deterministic
+    torch.backends.cudnn.benchmark = not recipe.compute.deterministic

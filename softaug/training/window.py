@@ -1,0 +1,71 @@
+"""The last few steps' losses, looked at together so that no step waits for the device."""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from softaug.training.processes import Processes
+
+
+class Totals(NamedTuple):
+    """Sums over the images of an epoch so far, in all processes."""
+
+    loss: float = 0.0
+    wrong: float = 0.0
+    images: int = 0
+
+    @property
+    def mean_loss(self) -> float:
+        return self.loss / max(self.images, 1)
+
+    @property
+    def error(self) -> float:
+        """Share of wrong answers."""
+        return self.wrong / max(self.images, 1)
+
+    def __add__(self, other: "Totals") -> "Totals":  # type: ignore[override]
+        return Totals(*(mine + more for mine, more in zip(self, other, strict=True)))
+
+
+class NonFiniteLossError(ValueError):
+    """Training broke down."""
+
+
+class Window:
+    """Collects `learner.step`'s findings; `close` sums them up over all processes."""
+
+    def __init__(self, team: Processes) -> None:
+        self.team = team
+        self._entries: list[tuple[int, Tensor, Tensor, int]] = []
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def add(self, step: int, index: Tensor, found: Tensor, num: int) -> None:
+        """Keep a step's losses and errors, [B, 2], of the samples `index`."""
+        self._entries.append((step, index, found, num))
+
+    def close(self, stop: bool) -> tuple[Totals, bool]:
+        """(sums, whether any process wants to stop); a loss that is no number is an error."""
+        entries, self._entries = self._entries, []
+        found = torch.cat([entry[2] for entry in entries]).cpu().double()
+        sizes = [len(entry[1]) for entry in entries]
+        sums = [part.sum(0) for part in found.split(sizes)]  # type: ignore[no-untyped-call]
+        table = torch.stack([*sums, torch.tensor([float(stop), 0.0]).double()])
+        table = self.team.add_up(table.to(self.team.device)).cpu()
+        for (step, index, losses, _), row in zip(entries, table, strict=False):
+            if not math.isfinite(row[0]):
+                self._refuse(step, index, losses.cpu()[:, 0], float(row[0]))
+        loss, wrong = table[:-1].sum(0).tolist()
+        return Totals(loss, wrong, sum(entry[3] for entry in entries)), bool(table[-1, 0] > 0)
+
+    def _refuse(self, step: int, index: Tensor, losses: Tensor, value: float) -> None:
+        parts = self.team.collect(index[~losses.isfinite()].tolist())
+        samples = [sample for part in parts for sample in part]
+        shown = ", ".join(map(str, samples[:20])) + (", ..." if len(samples) > 20 else "")
+        raise NonFiniteLossError(
+            f"train: the loss of every sample must be finite, got {value} at step {step} for "
+            f"{len(samples)} samples: {shown}"
+        )
