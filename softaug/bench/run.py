@@ -14,8 +14,8 @@ from softaug.bench.scaling import scaling_suite
 from softaug.bench.show import check_markers, print_tables, write_markdown
 from softaug.bench.table import Table
 from softaug.checks import check_choice, refuse
-from softaug.training.environment import environment, package_version
 from softaug.files import write_json
+from softaug.training.environment import environment, package_version
 
 SUITES: Mapping[str, Callable[[int], list[Table]]] = {
     "crop": crop_suite,

@@ -71,6 +71,6 @@ def _read(folder: Path, release: Release, split: str, labels: str) -> Images:
 def _records(path: Path, sha256: str, release: Release) -> Tensor:
     """The file as [N, bytes of a record]; a checksum that is not the official one is told."""
     content = np.fromfile(path, dtype=np.uint8)
-    if hashlib.sha256(content).hexdigest() != sha256:
+    if hashlib.sha256(content.data).hexdigest() != sha256:
         warnings.warn(f"cifar: {path} differs from the official release (sha256)", stacklevel=2)
     return torch.from_numpy(content).view(-1, release.record)

@@ -11,10 +11,15 @@ _GROUPS = """
 COARSE_OF_FINE = tuple(int(group) for group in _GROUPS.split())
 
 _NAMES = """
-    aquatic_mammals fish flowers food_containers
-    fruit_and_vegetables household_electrical_devices household_furniture insects
-    large_carnivores large_man-made_outdoor_things large_natural_outdoor_scenes large_omnivores_and_herbivores
-    medium_mammals non-insect_invertebrates people reptiles
-    small_mammals trees vehicles_1 vehicles_2
+    aquatic_mammals fish
+    flowers food_containers
+    fruit_and_vegetables household_electrical_devices
+    household_furniture insects
+    large_carnivores large_man-made_outdoor_things
+    large_natural_outdoor_scenes large_omnivores_and_herbivores
+    medium_mammals non-insect_invertebrates
+    people reptiles
+    small_mammals trees
+    vehicles_1 vehicles_2
 """
 COARSE_NAMES = tuple(_NAMES.split())

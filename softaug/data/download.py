@@ -55,7 +55,7 @@ def _chunks(answer: Any, url: str, have: int, console: Console, by_hand: str) ->
     with progress(console, length // 1000, "kB") as show:
         while came < length:
             with _network(url, by_hand):
-                chunk = answer.read(CHUNK)
+                chunk = answer.read1(CHUNK)  # `read` may lose the last bytes that came
                 if not chunk:
                     raise ConnectionError(f"the connection ended {length - came:,} bytes early")
             yield chunk

@@ -24,7 +24,7 @@ def get(name: str, data_dir: Path | str | None, console: Console) -> None:
     if not (home / release.folder).exists():
         with telling_of_a_full_disk(home), alone(home, release, console):
             if not (home / release.folder).exists():  # else another process has just got it
-                _fetch(name, release, home, console)
+                _fetch(release, home, console)
     report(name, release, home, console)
 
 
@@ -36,12 +36,12 @@ def report(name: str, release: Release, home: Path, console: Console) -> None:
         console.print(line, soft_wrap=True, markup=False, highlight=False)
         num_wrong += not found.good
     if num_wrong:
-        remedy = f"move it away, then `softaug data {name}` gets it again"
+        remedy = "move it away, then run this again to get it"
         refuse("data", f"{folder} must hold the official files", f"{num_wrong} wrong", remedy)
     console.print(f"{name} is in {folder}", soft_wrap=True, markup=False, highlight=False)
 
 
-def _fetch(name: str, release: Release, home: Path, console: Console) -> None:
+def _fetch(release: Release, home: Path, console: Console) -> None:
     """Unpack an archive that the user put there, else one that is downloaded and then removed."""
     archive = home / release.archive
     if archive.exists():
@@ -50,8 +50,7 @@ def _fetch(name: str, release: Release, home: Path, console: Console) -> None:
         return
     part = archive.with_name(f"{archive.name}.part")
     by_hand = f"get {release.url} by other means, put it at {archive} and run this again"
-    again = f"`softaug data {name}` goes on from where it ended; or {by_hand}"
-    download(release.url, part, console, again)
+    download(release.url, part, console, f"running this again goes on from there; or {by_hand}")
     try:
         _check_archive(part, release, f"this bad download was deleted; try again, or {by_hand}")
     except ValueError:
@@ -77,7 +76,7 @@ def _unpack(archive: Path, home: Path, release: Release) -> None:
     with installing(home, release) as folder, tarfile.open(archive, "r:gz") as packed:
         for member in packed:
             top, *below = PurePosixPath(member.name).parts
-            if top != release.folder or len(below) > 1 or not (member.isfile() or member.isdir()):
+            if not (member.isfile() or member.isdir()):
                 rule = f"{archive.name} must hold plain files in {release.folder} alone"
                 refuse("data", rule, member.name, "nothing was put in place")
             if below and below[0] in wanted and member.isfile():

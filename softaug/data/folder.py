@@ -111,7 +111,7 @@ def _list_images(root: Path, names: list[str], size: int) -> FolderImages:
         if not members:
             rule = f"{root / name} must hold images ({' '.join(ENDINGS)})"
             refuse("folder", rule, "none", "add some or remove the folder")
-        files += (os.fsencode(os.path.relpath(member, root)) for member in members)
+        files += (os.fsencode(member.removeprefix(f"{root}{os.sep}")) for member in members)
         labels += [label] * len(members)
     return FolderImages(str(root), np.array(files), torch.tensor(labels), size)
 

@@ -37,7 +37,7 @@ def load(
 def check_name(who: str, name: str) -> None:
     """Refuse a name that is no data set's, naming the nearest."""
     if not name.startswith(FOLDER) or name == FOLDER:
-        check_choice(who, "name", name, NAMES[:-1] if name in NAMES[:-1] else NAMES)
+        check_choice(who, "name", name, NAMES)
 
 
 def parts(

@@ -48,7 +48,7 @@ def _sizes_of_files(source: FolderImages, console: Console) -> set[Size]:
                     sizes.add(image.size)
             except Exception as broken:  # what a broken file raises depends on its format
                 wrong.append(f"WRONG: {source.path(number)}, {broken}")
-            show(number + 1, f"{source.root}: {10 * (10 * (number + 1) // num)} % read")
+            show(number + 1, f"{source.root}: {25 * (4 * (number + 1) // num)} % read")
     for line in wrong:
         console.print(line, soft_wrap=True, markup=False, highlight=False)
     if wrong:

@@ -84,7 +84,7 @@ def _of_soft(soft: Entry) -> list[Entry]:
         derive(
             soft,
             "soft-black",
-            "Soft Augmentation with black fill: beside hard-paper-fill, arms differ in no fill",
+            "Soft Augmentation with black fill: with hard-paper-fill, a pair of one fill",
             augment=cropped(recipe, replace(recipe.augment.crop, fill="black")),
         ),
     ]

@@ -1,6 +1,7 @@
 """The paper's supervised CIFAR rows (Tables 2 and 3): each network, hard and soft."""
 
 from dataclasses import replace
+from typing import Any
 
 from softaug.recipes.changes import DECAY, POLICY_FIRST, cropped, softened, with_policy
 from softaug.recipes.entry import Entry, derive, root
@@ -67,7 +68,7 @@ def soft_entry(hard: Entry) -> Entry:
     """The paper's method; sigma decays on CIFAR-100 only, as the text says."""
     decays = hard.recipe.data.name == "cifar100"
     augment = cropped(hard.recipe, NormalOffsets(sigma=0.3, k=2.0))
-    return derive(
+    return _row(
         hard,
         "soft",
         "Soft Augmentation: far crops, target and weight soften with what they leave"
@@ -77,28 +78,32 @@ def soft_entry(hard: Entry) -> Entry:
     )
 
 
+def _row(parent: Entry, arm: str, about: str, **changes: Any) -> Entry:
+    return derive(parent, arm, about + _REMARKS.get(parent.recipe.model, ""), **changes)
+
+
 def randaugment_entry(hard: Entry) -> Entry:
     """The baseline with RandAugment."""
     augment = with_policy(hard.recipe, "randaugment")
-    return derive(hard, "randaugment", "Baseline with RandAugment before the crop", augment=augment)
+    return _row(hard, "randaugment", "Baseline with RandAugment before the crop", augment=augment)
 
 
 def _soft_randaugment(soft: Entry) -> Entry:
     augment = with_policy(soft.recipe, "randaugment")
     about = "Soft Augmentation with RandAugment before the crop"
-    return derive(soft, "soft-randaugment", about, augment=augment)
+    return _row(soft, "soft-randaugment", about, augment=augment)
 
 
 def _trivialaugment(hard: Entry, soft: Entry) -> list[Entry]:
     about = "with TrivialAugment before the crop"
     return [
-        derive(
+        _row(
             hard,
             "trivialaugment",
             f"Baseline {about}: the row that the paper's Table 3 lacks",
             augment=with_policy(hard.recipe, "trivialaugment"),
         ),
-        derive(
+        _row(
             soft,
             "soft-trivialaugment",
             f"Soft Augmentation {about}",

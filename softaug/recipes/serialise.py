@@ -61,7 +61,8 @@ def _check_keys(known: set[str], given: set[str], path: str) -> None:
     names = sorted(_join(path, name) for name in known)
     for key in sorted(given - known):
         unknown = _join(path, key)
-        remedy = nearest(unknown, names) or f"it may hold {', '.join(names)}"
+        near = nearest(key, sorted(known))  # the key alone: a long path is like any other
+        remedy = nearest(unknown, names) if near else f"the keys are {', '.join(names)}"
         refuse("recipe", "every key must be a field of the recipe", repr(unknown), remedy)
     for key in sorted(known - given):
         refuse("recipe", f"{_join(path, key)} must be given", f"only {', '.join(sorted(given))}")
@@ -113,11 +114,11 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """A line for each value that is not the same in both, by its dotted name.
 
     >>> differences({"optim": {"lr": 0.1}}, {"optim": {"lr": 0.05, "ema": 0.9}})
-    ['optim.lr: 0.1 -> 0.05', 'optim.ema: (absent) -> 0.9']
+    ['optim.ema: (absent) -> 0.9', 'optim.lr: 0.1 -> 0.05']
     """
     before, after = dotted(old), dotted(new)
     lines = []
-    for name in before | after:
+    for name in sorted(before | after):
         pair = [json.dumps(side[name]) if name in side else ABSENT for side in (before, after)]
         if ABSENT in pair or before[name] != after[name]:
             lines.append(f"{name}: {pair[0]} -> {pair[1]}")

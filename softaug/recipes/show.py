@@ -14,7 +14,8 @@ from softaug.recipes.entry import Entry, header
 from softaug.recipes.recipe import Recipe
 from softaug.recipes.serialise import as_dict, dotted
 
-WIDE = 140  # columns; below, data and model are left to the name, which begins with them
+WIDE = 140  # columns; below, `about` goes under the name, which begins with data and model
+OTHERS = 50  # columns that error and cost take
 
 
 def show_recipes(words: tuple[str, ...], console: Console) -> None:
@@ -22,14 +23,15 @@ def show_recipes(words: tuple[str, ...], console: Console) -> None:
 
     On a terminal, the only row found and one called by its full name are shown whole.
     """
-    found = matching(words)
+    wanted = [word.lower() for word in words]
+    found = matching(wanted)
     if not console.is_terminal:
         for entry in found:
             _print(entry.recipe.name, console)
         return
-    console.print(_table(found, wide=console.width >= WIDE))
+    console.print(_table(found, console.width))
     for entry in found:
-        if len(found) == 1 or entry.recipe.name in words:
+        if len(found) == 1 or entry.recipe.name in wanted:
             _print(f"{header(entry)}\n{settings(entry.recipe)}\n", console)
 
 
@@ -39,11 +41,10 @@ def _print(text: str, console: Console) -> None:
 
 def matching(words: Sequence[str]) -> list[Entry]:
     """The rows whose name contains every word; none is refused with the nearest name."""
-    wanted = [word.lower() for word in words]
-    found = [entry for entry in entries() if all(word in entry.recipe.name for word in wanted)]
+    found = [entry for entry in entries() if all(word in entry.recipe.name for word in words)]
     if not found:
         rule = "a recipe's name must contain every word"
-        refuse("recipes", rule, " ".join(words), _remedy(wanted))
+        refuse("recipes", rule, " ".join(words), _remedy(words))
     return found
 
 
@@ -56,23 +57,26 @@ def _remedy(words: Sequence[str]) -> str:
     return remedy or "`softaug recipes` lists them all"
 
 
-def _table(found: Sequence[Entry], *, wide: bool) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("recipe", no_wrap=True)
-    for name in ("data", "model") if wide else ():
-        table.add_column(name, no_wrap=True)
-    table.add_column("about")
-    table.add_column("error % (paper)", justify="right")
+def _table(found: Sequence[Entry], width: int) -> Table:
+    table, wide = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False), width >= WIDE
+    longest = max(len(entry.recipe.name) for entry in found)  # a name is never broken
+    table.add_column("recipe", width=longest if wide else max(longest, width - OTHERS))
+    for name in ("data", "model", "about") if wide else ():
+        table.add_column(name)
+    table.add_column("error % (paper)", justify="right", no_wrap=True)
     table.add_column("cost")
     for entry in found:
-        table.add_row(*map(Text, _cells(entry, wide=wide)))
+        table.add_row(*_cells(entry, wide=wide))
     return table
 
 
-def _cells(entry: Entry, *, wide: bool) -> list[str]:
+def _cells(entry: Entry, *, wide: bool) -> list[Text]:
     recipe = entry.recipe
-    where = [recipe.data.name, recipe.model] if wide else []
-    return [recipe.name, *where, entry.about, _paper_error(entry), entry.cost]
+    if wide:
+        start = [Text(recipe.name), Text(recipe.data.name), Text(recipe.model), Text(entry.about)]
+    else:
+        start = [Text.assemble(recipe.name, "\n", (entry.about, "dim"))]
+    return [*start, Text(_paper_error(entry)), Text(entry.cost)]
 
 
 def _paper_error(entry: Entry) -> str:

@@ -1,10 +1,11 @@
 """From a recipe's augmentation to transforms, as they are in each epoch."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from torch import Tensor
-from torchvision.transforms import v2
+from torchvision.transforms.v2 import RandAugment, TrivialAugmentWide  # type: ignore[attr-defined]
 
 from softaug.checks import refuse
 from softaug.draws import DrawKey
@@ -14,13 +15,13 @@ from softaug.transforms import HorizontalFlip, PerSample, SoftCrop, UniformCrop
 from softaug.transforms.base import SoftTransform
 from softaug.transforms.fill import Fill
 
-Transform = Callable[[Tensor, Tensor | SoftLabel, DrawKey], tuple[Tensor, SoftLabel]]
+AnyTransform = SoftTransform[Any]
 
 
 class Chain:
     """Transforms one after the other, all drawing by one key."""
 
-    def __init__(self, transforms: Sequence[SoftTransform[object]]) -> None:
+    def __init__(self, transforms: Sequence[AnyTransform]) -> None:
         self.transforms = tuple(transforms)
 
     def __call__(self, images: Tensor, labels: Tensor, key: DrawKey) -> tuple[Tensor, SoftLabel]:
@@ -36,7 +37,7 @@ class Chain:
 
 def build_chain(augment: Augment, data_mean: Sequence[float]) -> Chain:
     """The transforms in their order; `data_mean` is a grey level for each channel."""
-    made = {
+    made: dict[str, list[AnyTransform]] = {
         "flip": [HorizontalFlip()] if augment.flip else [],
         "crop": [_crop(augment.crop, data_mean)],
         "policy": _policy(augment.policy),
@@ -44,7 +45,7 @@ def build_chain(augment: Augment, data_mean: Sequence[float]) -> Chain:
     return Chain([transform for step in augment.order for transform in made[step]])
 
 
-def _crop(crop: UniformOffsets | NormalOffsets, data_mean: Sequence[float]) -> SoftTransform[object]:
+def _crop(crop: UniformOffsets | NormalOffsets, data_mean: Sequence[float]) -> AnyTransform:
     fills: dict[str, Fill] = {
         "data-mean": tuple(round(mean) for mean in data_mean),
         "image-mean": "mean",
@@ -55,10 +56,10 @@ def _crop(crop: UniformOffsets | NormalOffsets, data_mean: Sequence[float]) -> S
     return SoftCrop(crop.sigma, crop.k, fills[crop.fill])
 
 
-def _policy(name: str) -> list[SoftTransform[object]]:
+def _policy(name: str) -> list[AnyTransform]:
     if name == "none":
         return []
-    kind = v2.RandAugment if name == "randaugment" else v2.TrivialAugmentWide
+    kind = RandAugment if name == "randaugment" else TrivialAugmentWide
     return [PerSample(kind())]
 
 

@@ -20,11 +20,11 @@ from softaug.training.stopwatch import Stopwatch
 
 
 class Batch(NamedTuple):
-    """This process's share of a step."""
+    """What one process gets of a step."""
 
     images: Tensor  # [B, C, H, W] uint8
     label: SoftLabel
-    index: Tensor  # [B] places in the training set
+    sample: Tensor  # [B] places in the training set
     num_global: int  # images of this step in all processes
 
 

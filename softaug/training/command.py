@@ -1,6 +1,7 @@
 """The command `softaug train`: a named recipe, any setting of it changed on the way."""
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +35,7 @@ class TrainCommand:
 
 def train_command(arguments: Sequence[str]) -> None:
     """Run `softaug train` with these arguments."""
-    console = Console()
+    console = Console(quiet=os.environ.get("RANK", "0") != "0")  # one of many processes speaks
     if not arguments or arguments[0].startswith("-"):
         print(USAGE)
         raise SystemExit(0 if "-h" in arguments or "--help" in arguments else 2)

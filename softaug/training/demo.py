@@ -18,11 +18,11 @@ from softaug.checks import check_choice, check_positive, check_whole, refuse
 from softaug.data.digits import NUM_CLASSES, digits
 from softaug.data.images import Images
 from softaug.draws import DrawKey
+from softaug.files import write_json
 from softaug.losses import SOFTEN, SoftLoss
 from softaug.softening import confidence, retained
-from softaug.training.environment import environment, num_cores
-from softaug.files import write_json
 from softaug.training.arms import Arm, Plan
+from softaug.training.environment import environment, num_cores
 from softaug.training.trial import Trial, build_model
 from softaug.training.workers import run_trials
 from softaug.transforms import SoftCrop, UniformCrop

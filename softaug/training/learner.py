@@ -49,7 +49,7 @@ class Learner:
         self.optim, self.num_steps, self.warmup_steps = optim, num_steps, warmup_steps
         self.net = net.to(self.team.device)
         if self.compute.channels_last:
-            self.net = self.net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+            self.net = self.net.to(memory_format=torch.channels_last)
         self.ema = _average(self.net, optim.ema)
         self._forward = self._wrap(self.net)
         self._sgd = torch.optim.SGD(
@@ -83,7 +83,7 @@ class Learner:
         self.clock.lap("forward")
         self._sgd.zero_grad()
         # Processes average their gradients: sum / num * count is the mean over all of them.
-        self.scaler.scale(losses.sum() * (self.team.count / num)).backward()
+        self.scaler.scale(losses.sum() * (self.team.count / num)).backward()  # type: ignore[no-untyped-call]
         self.clock.lap("backward")
         self._update()
         self.clock.lap("optimiser")
@@ -153,7 +153,8 @@ class Learner:
 def _average(net: nn.Module, decay: float | None) -> AveragedModel | None:
     if decay is None:
         return None
-    return AveragedModel(net, multi_avg_fn=get_ema_multi_avg_fn(decay), use_buffers=True)
+    average = get_ema_multi_avg_fn(decay)  # type: ignore[no-untyped-call]
+    return AveragedModel(net, multi_avg_fn=average, use_buffers=True)
 
 
 def load_tensors(learner: Learner, saved: dict[str, dict[str, Tensor]]) -> None:
@@ -166,5 +167,3 @@ def load_tensors(learner: Learner, saved: dict[str, dict[str, Tensor]]) -> None:
 def count_parameters(net: nn.Module) -> int:
     """Numbers that are learned."""
     return sum(part.numel() for part in net.parameters())
-
-

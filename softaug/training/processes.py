@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Processes:
-    """This process among all; with one, every method is a matter of course."""
+    """Which of all processes this one is; alone, each method is a matter of course."""
 
     rank: int
     count: int

@@ -1,6 +1,6 @@
 """The folder of a run: one process at a time, one recipe for good.
 
-    recipe.json, metrics.jsonl, tensorboard/, checkpoints/, and when all is done result.json
+recipe.json, metrics.jsonl, tensorboard/, checkpoints/, and when all is done result.json
 """
 
 import json

@@ -15,10 +15,10 @@ from typing import Any
 
 from rich.console import Console
 
-from softaug.losses import SoftLoss
-from softaug.training.environment import environment, num_cores
 from softaug.files import write_json
+from softaug.losses import SoftLoss
 from softaug.training.arms import Arm, Plan
+from softaug.training.environment import environment, num_cores
 from softaug.training.trial import Trial
 from softaug.training.workers import run_trials
 from softaug.transforms import SoftCrop, UniformCrop

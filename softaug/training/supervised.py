@@ -119,7 +119,7 @@ class Run:
                 images = batch.images.to(self.team.device, non_blocking=True)
                 label = batch.label.to(self.team.device, non_blocking=True)
                 found = self.learner.step(self.step, images, label, batch.num_global)
-                self.window.add(self.step, batch.index, found, batch.num_global)
+                self.window.add(self.step, batch.sample, found, batch.num_global)
                 self.step += 1
                 self._after_step(noted, show)
 

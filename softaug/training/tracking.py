@@ -22,7 +22,7 @@ class Tracker:
         self._path = folder / METRICS
         earlier = [row for row in read_metrics(folder) if row["step"] <= step]
         write_text("".join(json.dumps(row) + "\n" for row in earlier), self._path)
-        self._events = SummaryWriter(str(folder / "tensorboard"), purge_step=step + 1)  # type: ignore[no-untyped-call]
+        self._events = SummaryWriter(str(folder / "tensorboard"), purge_step=step + 1)
 
     def log(self, row: dict[str, Any]) -> None:
         """Keep a row; it has a `step`."""
@@ -32,12 +32,12 @@ class Tracker:
             os.fsync(file.fileno())
         for name, value in row.items():
             if name != "step":
-                self._events.add_scalar(name, value, row["step"])  # type: ignore[no-untyped-call]
-        self._events.flush()  # type: ignore[no-untyped-call]
+                self._events.add_scalar(name, value, row["step"])
+        self._events.flush()
 
     def close(self) -> None:
         """Finish the event file."""
-        self._events.close()  # type: ignore[no-untyped-call]
+        self._events.close()
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:

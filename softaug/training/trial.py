@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from softaug.data.digits import NUM_CLASSES, digits
 from softaug.models import Standardise, resnet8
-from softaug.training.evaluate import evaluate
 from softaug.training.arms import Arm, Plan, train_arm
+from softaug.training.evaluate import evaluate
 
 
 @dataclass(frozen=True)

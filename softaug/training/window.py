@@ -26,7 +26,7 @@ class Totals(NamedTuple):
         return self.wrong / max(self.images, 1)
 
     def __add__(self, other: "Totals") -> "Totals":  # type: ignore[override]
-        return Totals(*(mine + more for mine, more in zip(self, other, strict=True)))
+        return Totals(self.loss + other.loss, self.wrong + other.wrong, self.images + other.images)
 
 
 class NonFiniteLossError(ValueError):

@@ -3,7 +3,8 @@ import os
 import pytest
 import torch
 
-from softaug.data.cifar import RELEASES, cifar
+from softaug.data.cifar import cifar
+from softaug.data.releases import RELEASES
 
 needs_data = pytest.mark.skipif(
     "SOFTAUG_DATA" not in os.environ, reason="SOFTAUG_DATA names no folder with real CIFAR"
@@ -57,13 +58,16 @@ def test_a_label_out_of_range_is_refused(small):
 
 
 def test_missing_files_say_how_to_get_them(tmp_path):
-    with pytest.raises(ValueError, match=r"data_batch_1\.bin must be there.*data_dir"):
+    command = rf"`softaug data cifar10 --data-dir {tmp_path}` gets it"
+    with pytest.raises(ValueError, match=rf"data_batch_1\.bin must be there.*{command}.*SOFTAUG"):
         cifar("cifar10", tmp_path)
 
 
-def test_an_unknown_folder_says_how_to_name_it(monkeypatch):
+def test_without_a_folder_the_cache_is_looked_in(monkeypatch, tmp_path):
     monkeypatch.delenv("SOFTAUG_DATA", raising=False)
-    with pytest.raises(ValueError, match="the folder that holds cifar10 must be known"):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    path = tmp_path / "softaug" / "data" / "cifar-10-batches-bin" / "data_batch_1.bin"
+    with pytest.raises(ValueError, match=rf"{path} must be there.*`softaug data cifar10` gets it"):
         cifar("cifar10")
 
 

@@ -18,6 +18,14 @@ def test_a_stratified_order_holds_each_class_in_proportion_anywhere():
         assert abs(int((labels[order[start : start + 90]] == 0).sum()) - 30) <= 1
 
 
+def test_images_are_fetched_and_taken_in_the_order_of_the_index():
+    data, index = numbered([2, 3]), torch.tensor([4, 0])
+    assert data.fetch(index).flatten().tolist() == [4, 0]
+    part = data.take(index)
+    assert part.labels.tolist() == [1, 0]
+    assert part.fetch(torch.tensor([0])).item() == 4
+
+
 def test_held_out_images_are_apart_and_the_same_for_the_same_seed():
     data = numbered([50, 50])
     rest, held = hold_out(data, 20, seed=1)

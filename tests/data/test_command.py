@@ -1,0 +1,57 @@
+import pytest
+from PIL import Image
+
+from softaug.data.command import data
+
+
+@pytest.fixture
+def photos(tmp_path):
+    for file, size in (("ant/a.png", (4, 5)), ("ant/b.png", (30, 20)), ("bee/c.png", (6, 6))):
+        path = tmp_path / "photos" / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", size).save(path)
+    return tmp_path / "photos"
+
+
+def test_digits_are_described(capsys):
+    data("digits")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "train: 1,100 images of 16 x 16 pixels, 10 classes of 107 to 112 images"
+    assert lines[1].startswith("test: 697 images of 16 x 16 pixels")
+
+
+def test_a_folder_is_described(photos, capsys):
+    data(f"folder:{photos}")
+    out = capsys.readouterr().out
+    assert "train: 3 images of 4 x 5 to 30 x 20 pixels, 2 classes of 1 to 2 images" in out
+    assert out.endswith("test: none\n")
+
+
+def test_files_that_are_no_images_are_named(photos, capsys):
+    for name in ("x.png", "y.png"):
+        (photos / "bee" / name).write_bytes(b"no image")
+    with pytest.raises(ValueError, match=f"files of {photos} must be images, got 2 that are not"):
+        data(f"folder:{photos}")
+    out = capsys.readouterr().out
+    assert f"WRONG: {photos}/bee/x.png, " in out
+    assert f"WRONG: {photos}/bee/y.png, " in out
+
+
+def test_a_set_that_is_there_is_checked(tiny, tmp_path, capsys):
+    (tmp_path / "cifar-100-binary").mkdir()
+    for name, content in tiny.files.items():
+        (tmp_path / "cifar-100-binary" / name).write_bytes(content)
+    data("cifar100", tmp_path)
+    assert capsys.readouterr().out.count("ok: ") == 4
+
+
+def test_from_torchvision_is_passed_on_and_is_for_cifar_alone(tmp_path):
+    with pytest.raises(ValueError, match=f"{tmp_path} must hold cifar-10-batches-py"):
+        data("cifar10", tmp_path / "home", tmp_path)
+    with pytest.raises(ValueError, match="must be left out but for CIFAR, got digits"):
+        data("digits", from_torchvision=tmp_path)
+
+
+def test_an_unknown_set_is_refused():
+    with pytest.raises(ValueError, match=r"got 'cifer100'; did you mean 'cifar100'\?"):
+        data("cifer100")
