@@ -76,7 +76,7 @@ def _unpack(archive: Path, home: Path, release: Release) -> None:
     with installing(home, release) as folder, tarfile.open(archive, "r:gz") as packed:
         for member in packed:
             top, *below = PurePosixPath(member.name).parts
-            if not (member.isfile() or member.isdir()):
+            if top != release.folder or len(below) > 1 or not (member.isfile() or member.isdir()):
                 rule = f"{archive.name} must hold plain files in {release.folder} alone"
                 refuse("data", rule, member.name, "nothing was put in place")
             if below and below[0] in wanted and member.isfile():

@@ -31,6 +31,7 @@ from softaug.training.stopwatch import Stopwatch
 from softaug.training.tracking import Tracker
 from softaug.training.window import NonFiniteLossError, Totals, Window
 
+LINE_SECONDS = 60  # without a terminal, a line at the end of each epoch and this often
 LOOK = 10  # steps between looks at the loss: each look waits for the device
 
 
@@ -110,7 +111,7 @@ class Run:
             progress(self.console, total, "images", self._images_seen()) as show,
         ):
             coming = stream(self.batches, self.step, self.workers)
-            self._since = time.perf_counter()
+            self._since, self._shown = time.perf_counter(), time.monotonic()
             while self.step < len(self.batches):
                 self.clock.start(self.step)
                 batch = next(coming)
@@ -143,8 +144,10 @@ class Run:
         if not (ends_epoch or due or alone or len(self.window) == LOOK):
             return
         stop = self._look(noted.asked)
-        if self.console.is_terminal or ends_epoch:
+        quiet = not self.console.is_terminal and time.monotonic() - self._shown < LINE_SECONDS
+        if ends_epoch or not quiet:
             show(self._images_seen(), self._note())
+            self._shown = time.monotonic()
         if ends_epoch:
             self._end_epoch()
         if ends_epoch or due or stop:
