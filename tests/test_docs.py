@@ -35,6 +35,15 @@ def test_the_guide_runs_from_top_to_bottom():
     exec(python_blocks("docs/guide.md"), {"__name__": "guide"})
 
 
+def test_the_training_page_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    scope = {"__name__": "training"}
+    exec(python_blocks("docs/training.md"), scope)
+    assert scope["wide"].augment.crop.sigma == 0.5
+    assert 0 <= scope["result"]["error"] <= 1
+    assert (tmp_path / "runs/mine/result.json").exists()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_to_files_lead_somewhere(page):
     links = re.findall(r"\]\(([^)#\s]+)\)", page.read_text())

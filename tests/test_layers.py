@@ -24,7 +24,14 @@ STAGES = [
     ["__main__"],
 ]
 RANK = {part: rank for rank, parts in enumerate(STAGES) for part in parts}
-NOT_FOR_REPORT = {"training", "recipes", "models", "transforms", "losses", "data"}  # it reads result files
+NOT_FOR_REPORT = {
+    "training",
+    "recipes",
+    "models",
+    "transforms",
+    "losses",
+    "data",
+}  # it reads result files
 HEAVY = ["matplotlib", "jinja2", "rich", "tyro", "sklearn", "scipy", "safetensors", "tensorboard"]
 
 

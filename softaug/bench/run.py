@@ -13,6 +13,7 @@ from softaug.bench.noise_erase import noise_erase_suite
 from softaug.bench.scaling import scaling_suite
 from softaug.bench.show import check_markers, print_tables, write_markdown
 from softaug.bench.table import Table
+from softaug.bench.training import training_suite
 from softaug.checks import check_choice, refuse
 from softaug.files import write_json
 from softaug.training.environment import environment, package_version
@@ -23,6 +24,7 @@ SUITES: Mapping[str, Callable[[int], list[Table]]] = {
     "loss": loss_suite,
     "memory": memory_suite,
     "noise-erase": noise_erase_suite,
+    "training": training_suite,
 }
 
 

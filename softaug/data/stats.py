@@ -40,4 +40,4 @@ def _of_channel(pixels: Tensor) -> tuple[float, float]:
     num = sum(counts)
     total = sum(value * count for value, count in enumerate(counts))
     squares = sum(value * value * count for value, count in enumerate(counts))
-    return total / num, math.sqrt((num * squares - total * total) / (num * num))
+    return total / num, math.sqrt((num * squares - total * total) / (num * (num - 1)))

@@ -45,8 +45,14 @@ def create(name: str, num_classes: int) -> nn.Module:
     check_num_classes("create", num_classes)
     if name.startswith("timm:"):
         return _from_timm(name.removeprefix("timm:"), num_classes)
-    check_choice("create", "name", name, (*MODELS, "timm:NAME"))
+    check_known("create", "name", name)
     return MODELS[name](num_classes)
+
+
+def check_known(who: str, what: str, name: str) -> None:
+    """Refuse a name that is none of `MODELS` and not timm's, naming the nearest."""
+    if not str(name).startswith("timm:"):
+        check_choice(who, what, name, (*MODELS, "timm:NAME"))
 
 
 def _from_timm(name: str, num_classes: int) -> nn.Module:

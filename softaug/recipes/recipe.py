@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from softaug.checks import check_choice, check_positive, check_share, check_whole, refuse
+from softaug.checks import check_choice, check_positive, check_share, check_whole, describe, refuse
 from softaug.losses import SOFTEN
+from softaug.models.registry import check_known
 from softaug.weighting import WEIGHTINGS
 
 FILLS = ("data-mean", "image-mean", "black")
 POLICIES = ("none", "randaugment", "trivialaugment")
-STEPS = ("flip", "crop", "policy")
+STEPS = ("policy", "flip", "crop")
 PRECISIONS = ("float32", "bfloat16", "float16")
 DATA_SETS = ("cifar10", "cifar100", "digits")
 
@@ -39,7 +40,7 @@ class DataSpec:
     """edge of a folder's images: the short edge is resized to it, the centre is kept"""
 
     def __post_init__(self) -> None:
-        if not self.name.startswith("folder:"):
+        if not str(self.name).startswith("folder:") or self.name == "folder:":
             check_choice("data", "name", self.name, (*DATA_SETS, "folder:PATH"))
         check_choice("data", "labels", self.labels, ("fine", "coarse"))
         if self.labels == "coarse" and self.name != "cifar100":
@@ -104,6 +105,11 @@ class Augment:
     epochs, e.g. crop.sigma 0.001 0.04"""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.crop, UniformOffsets | NormalOffsets):
+            rule = "crop must be UniformOffsets or NormalOffsets"
+            refuse("augment", rule, describe(self.crop), "UniformOffsets(0) is no crop")
+        if not isinstance(self.flip, bool):
+            refuse("augment", "flip must be True or False", describe(self.flip))
         check_choice("augment", "policy", self.policy, POLICIES)
         if sorted(self.order) != sorted(STEPS):
             refuse("augment", f"order must hold each of {', '.join(STEPS)} once", self.order)
@@ -164,7 +170,7 @@ class Optim:
             refuse("optim", "momentum must be below 1", self.momentum)
         if self.clip_norm is not None:
             check_positive("optim", "clip_norm", self.clip_norm)
-        if self.ema is not None and not 0 < self.ema < 1:
+        if self.ema is not None and not (_is_number(self.ema) and 0 < self.ema < 1):
             refuse("optim", "ema must be above 0 and below 1", self.ema)
 
 
@@ -208,6 +214,7 @@ class Recipe:
     def __post_init__(self) -> None:
         if not self.name or Path(self.name).name != self.name or self.name.startswith("."):
             refuse("recipe", "name must be a word that can name a folder", repr(self.name))
+        check_known("recipe", "model", self.model)
         check_whole("recipe", "epochs", self.epochs, least=1)
         check_whole("recipe", "batch", self.batch, least=1)
         check_whole("recipe", "seed", self.seed, least=0)

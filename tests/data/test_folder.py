@@ -130,6 +130,13 @@ def test_a_large_jpeg_looks_the_same_though_decoded_small(tmp_path):
     assert float((found - torch.linspace(1, 254, 100)).abs().max()) < 3
 
 
+def test_a_large_jpeg_keeps_the_detail_that_the_size_can_show(tmp_path):
+    stripes = np.tile(np.repeat([0, 255], 8).astype(np.uint8), (800, 50))  # 800 x 800
+    Image.fromarray(stripes).save(tmp_path / "a.jpg", quality=95)
+    found = read_image(str(tmp_path / "a.jpg"), 200)  # a stripe is 2 pixels wide
+    assert float(found.float().std()) > 90
+
+
 @pytest.mark.parametrize("content", [b"", b"no image", b"\x89PNG\r\n\x1a\n" + b"x" * 40])
 def test_an_unreadable_file_is_named_when_it_is_fetched(tree, content):
     path = tree / "train" / "ant" / "e.png"

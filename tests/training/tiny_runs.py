@@ -1,0 +1,65 @@
+"""Runs of about a second for the tests of training."""
+
+import hashlib
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from softaug.recipes import Recipe, find
+from softaug.training.learner import Learner
+from softaug.training.options import RunOptions
+from softaug.training.supervised import train
+from softaug.training.tracking import read_metrics
+
+STEPS = 3  # in an epoch: 20, 20 and 10 images
+
+
+def tiny(**changes: Any) -> Recipe:
+    """50 digits in batches of 20, measured on 30 others; a change's name may be dotted by _."""
+    recipe = find("digits-resnet8-soft").recipe
+    recipe = replace(recipe, data=replace(recipe.data, per_class=5, validation=30))
+    recipe = replace(recipe, epochs=2, batch=20)
+    for name, value in changes.items():
+        part, _, field = name.partition("_")
+        if field:
+            value = replace(getattr(recipe, part), **{field: value})
+        recipe = replace(recipe, **{part: value})
+    return recipe
+
+
+def run(recipe: Recipe, out: Path, **options: Any) -> tuple[dict[str, Any], str]:
+    """Train; the result and what was said."""
+    console = Console(file=io.StringIO())
+    result = train(recipe, RunOptions(out=out, **options), console)
+    return result, console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def weights(folder: Path) -> dict[str, str]:
+    """sha256 of each file of tensors in the last checkpoint."""
+    last = max((folder / "checkpoints").glob("step-*"))
+    files = sorted(last.glob("*.safetensors"))
+    assert len(files) > 1
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    """The metrics without what the clock says."""
+    return [
+        {name: value for name, value in row.items() if name != "seconds"}
+        for row in read_metrics(folder)
+    ]
+
+
+def before_step(monkeypatch: Any, number: int, action: Any) -> None:
+    """Have `action()` called before the step of that number."""
+    step = Learner.step
+
+    def spied(self: Learner, now: int, *arguments: Any) -> Any:
+        if now == number:
+            action()
+        return step(self, now, *arguments)
+
+    monkeypatch.setattr(Learner, "step", spied)
