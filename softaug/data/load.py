@@ -36,7 +36,7 @@ def load(
 
 def check_name(who: str, name: str) -> None:
     """Refuse a name that is no data set's, naming the nearest."""
-    if not name.startswith(FOLDER) or name == FOLDER:
+    if not str(name).startswith(FOLDER) or name == FOLDER:
         check_choice(who, "name", name, NAMES)
 
 

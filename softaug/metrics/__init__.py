@@ -1,7 +1,75 @@
 """What a trained model is measured by: pure functions on predictions and images."""
 
-from softaug.metrics.accuracy import error, nll
-from softaug.metrics.calibration import Reliability, calibration_error, reliability
+from softaug.metrics.accuracy import (
+    brier,
+    error,
+    image_brier,
+    image_error,
+    image_nll,
+    nll,
+)
+from softaug.metrics.bootstrap import bootstrap_difference, bootstrap_interval
+from softaug.metrics.calibration import (
+    Reliability,
+    calibration_error,
+    class_calibration_error,
+    confidence_gap,
+    image_gap,
+    max_calibration_error,
+    reliability,
+    summed_gap,
+)
+from softaug.metrics.classes import class_count, class_error, confusion
+from softaug.metrics.ensemble import ensemble_logits, mean_probabilities
 from softaug.metrics.occlusion import occlude
+from softaug.metrics.robustness import noisy, shifted
+from softaug.metrics.sign_flip import sign_flip_test
+from softaug.metrics.statistics import (
+    Estimate,
+    Interval,
+    Verdict,
+    estimate,
+    paired_difference,
+    seed_interval,
+    verdict,
+)
+from softaug.metrics.summary import calibration_summary
+from softaug.metrics.temperature import apply_temperature, fit_temperature
 
-__all__ = ["Reliability", "calibration_error", "error", "nll", "occlude", "reliability"]
+__all__ = [
+    "Estimate",
+    "Interval",
+    "Reliability",
+    "Verdict",
+    "apply_temperature",
+    "bootstrap_difference",
+    "bootstrap_interval",
+    "brier",
+    "calibration_error",
+    "calibration_summary",
+    "class_calibration_error",
+    "class_count",
+    "class_error",
+    "confidence_gap",
+    "confusion",
+    "ensemble_logits",
+    "error",
+    "estimate",
+    "fit_temperature",
+    "image_brier",
+    "image_error",
+    "image_gap",
+    "image_nll",
+    "max_calibration_error",
+    "mean_probabilities",
+    "nll",
+    "noisy",
+    "occlude",
+    "paired_difference",
+    "reliability",
+    "seed_interval",
+    "shifted",
+    "sign_flip_test",
+    "summed_gap",
+    "verdict",
+]

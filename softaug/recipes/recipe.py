@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from softaug.checks import check_choice, check_positive, check_share, check_whole, describe, refuse
+from softaug.data.load import check_name
 from softaug.losses import SOFTEN
 from softaug.models.registry import check_known
 from softaug.weighting import WEIGHTINGS
@@ -19,7 +20,6 @@ FILLS = ("data-mean", "image-mean", "black")
 POLICIES = ("none", "randaugment", "trivialaugment")
 STEPS = ("policy", "flip", "crop")
 PRECISIONS = ("float32", "bfloat16", "float16")
-DATA_SETS = ("cifar10", "cifar100", "digits")
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,7 @@ class DataSpec:
     """edge of a folder's images: the short edge is resized to it, the centre is kept"""
 
     def __post_init__(self) -> None:
-        if not str(self.name).startswith("folder:") or self.name == "folder:":
-            check_choice("data", "name", self.name, (*DATA_SETS, "folder:PATH"))
+        check_name("data", self.name)
         check_choice("data", "labels", self.labels, ("fine", "coarse"))
         if self.labels == "coarse" and self.name != "cifar100":
             refuse("data", 'labels "coarse" are for cifar100 only', self.name)

@@ -72,7 +72,9 @@ def newest(folder: Path, report: Any = print) -> Checkpoint | None:
         try:
             return load(path)
         except DamagedError as damaged:
-            aside = path.rename(path.with_name(f"damaged-{path.name}"))
+            aside = path.with_name(f"damaged-{path.name}")
+            shutil.rmtree(aside, ignore_errors=True)
+            path.rename(aside)
             report(f"checkpoint {path.name} is damaged ({damaged}); set aside as {aside.name}")
     if found:
         raise ValueError(

@@ -45,7 +45,7 @@ def train_command(arguments: Sequence[str]) -> None:
         prog=f"softaug train {name}",
         args=changes,
         default=TrainCommand(RunOptions(), read_recipe(name)),
-        config=(tyro.conf.AvoidSubcommands, tyro.conf.FlagConversionOff),
+        config=(tyro.conf.AvoidSubcommands,),
     )
     result = train(chosen.recipe, chosen.options, console)
     folder = chosen.options.folder(chosen.recipe)

@@ -58,6 +58,7 @@ class Learner:
             optim.momentum,
             weight_decay=optim.weight_decay,
             nesterov=optim.momentum > 0,
+            fused=True,  # one pass over the weights: a third of the time on a CPU
         )
         self._momentum = {
             name: self._sgd.state[part].setdefault("momentum_buffer", torch.zeros_like(part))
@@ -92,12 +93,10 @@ class Learner:
         return torch.stack([losses.detach().float(), wrong.float()], dim=1)
 
     def predict(self, images: Tensor, net: nn.Module) -> Tensor:
-        """Logits of uint8 images in the chosen layout and precision."""
+        """Logits of uint8 images in the chosen precision."""
         device, dtype = self.team.device.type, DTYPES[self.compute.precision]
-        if self.compute.channels_last:
-            images = images.contiguous(memory_format=torch.channels_last)
         with torch.autocast(device, dtype, enabled=dtype != torch.float32):
-            logits: Tensor = net(images)
+            logits: Tensor = net(images)  # weights in channels_last bring the images to it
         return logits
 
     @property
@@ -129,8 +128,9 @@ class Learner:
 
     def share_statistics(self) -> None:
         """Give every process the first one's BatchNorm statistics, which are what is saved."""
-        for statistics in self.net.buffers():
-            self.team.from_first(statistics)
+        for net in {self.net, self.measured}:
+            for statistics in net.buffers():
+                self.team.from_first(statistics)
 
     def _wrap(self, net: nn.Module) -> nn.Module:
         if self.compute.compile:

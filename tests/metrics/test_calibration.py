@@ -2,7 +2,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from softaug.metrics import calibration_error, reliability
+from softaug.metrics import (
+    calibration_error,
+    class_calibration_error,
+    confidence_gap,
+    image_gap,
+    max_calibration_error,
+    reliability,
+    summed_gap,
+)
+from softaug.metrics.calibration import debiased_square
 
 
 def slow_bins(probs: Tensor, labels: Tensor, bins: int) -> list[list[tuple[float, bool]]]:
@@ -91,7 +100,172 @@ def test_narrow_types_agree_with_wide_ones(dtype) -> None:
     assert float(got) == pytest.approx(float(expected), abs=2e-3)
 
 
-@pytest.mark.parametrize("function", [calibration_error, reliability])
+def slow_mass_bins(probs: Tensor, labels: Tensor, bins: int) -> list[list[tuple[float, bool]]]:
+    """Each sample in the bin of its rank, the number of samples of lower confidence."""
+    groups: list[list[tuple[float, bool]]] = [[] for _ in range(bins)]
+    all_sure = [max(row) for row in probs.tolist()]
+    for sure, row, label in zip(all_sure, probs.tolist(), labels.tolist(), strict=True):
+        below = sum(other < sure for other in all_sure)
+        groups[int(below * bins / len(all_sure))].append((sure, row.index(sure) == label))
+    return groups
+
+
+@pytest.mark.parametrize("bins", [1, 7, 15])
+@pytest.mark.parametrize(("num", "classes"), [(1, 2), (200, 3)])
+@pytest.mark.parametrize("steps", [None, 8])  # 8: confidences rounded to eighths, many ties
+def test_equal_mass_equals_a_loop_over_samples(num, classes, bins, steps) -> None:
+    probs, labels = random_predictions(num, classes)
+    if steps:
+        top = (probs.amax(1, keepdim=True) * steps).round() / steps
+        probs = torch.cat([top, (1 - top).expand(-1, classes - 1) / (classes - 1)], 1)
+    groups = slow_mass_bins(probs, labels, bins)
+    found = reliability(probs, labels, bins, "mass")
+    assert found.count.tolist() == [len(group) for group in groups]
+    gaps = [abs(sum(sure - right for sure, right in group)) for group in groups]
+    got = calibration_error(probs, labels, bins, binning="mass")
+    assert float(got) == pytest.approx(sum(gaps) / num, abs=1e-12)
+
+
+def test_equal_mass_bins_differ_by_one_sample_at_most() -> None:
+    count = reliability(*random_predictions(100, 5), 15, "mass").count
+    assert (int(count.min()), int(count.max()), int(count.sum())) == (6, 7, 100)
+
+
+def test_equal_mass_never_parts_equal_confidences() -> None:
+    probs = binary(1.0, 1.0, 1.0, 1.0, 0.75, 0.5)
+    found = reliability(probs, torch.tensor([0, 0, 1, 1, 0, 0]), 3, "mass")
+    assert found.count.tolist() == [2, 4, 0]
+    assert found.edges.tolist() == [0, 0.75, 1, 1]
+
+
+def test_equal_mass_edges_enclose_their_samples() -> None:
+    probs, labels = random_predictions(100, 5)
+    found = reliability(probs, labels, 7, "mass")
+    sure = probs.amax(1)
+    inside = (sure > found.edges[:-1, None]) & (sure <= found.edges[1:, None])
+    assert inside.sum(1).tolist() == found.count.tolist()
+    assert (float(found.edges[0]), float(found.edges[-1])) == (0, 1)
+
+
+@pytest.mark.parametrize("binning", ["width", "mass"])
+def test_one_bin_shows_the_gap_of_the_means(binning) -> None:
+    probs, labels = random_predictions(200, 5)
+    gap = abs(float(confidence_gap(probs, labels)))
+    for function in (calibration_error, max_calibration_error):
+        assert float(function(probs, labels, 1, binning)) == pytest.approx(gap)
+
+
+@pytest.mark.parametrize("binning", ["width", "mass"])
+def test_debiased_equals_a_loop_over_bins(binning) -> None:
+    probs, labels = random_predictions(60, 4)
+    groups = (slow_bins if binning == "width" else slow_mass_bins)(probs, labels, 15)
+    square = 0.0
+    for group in groups:
+        num = len(group)
+        if num > 1:
+            right = sum(right for _, right in group) / num
+            gap = sum(sure for sure, _ in group) / num - right
+            square += num / 60 * (gap**2 - right * (1 - right) / (num - 1))
+    got = calibration_error(probs, labels, 15, binning, debias=True)
+    assert float(got) == pytest.approx(max(square, 0) ** 0.5)
+
+
+def test_debiased_square_is_right_on_average() -> None:
+    generator = torch.Generator().manual_seed(0)
+    found, plain = [], []
+    for _ in range(1000):  # sure by 0.75, right by 0.5: the square is 0.0625
+        labels = torch.randint(2, (8,), generator=generator)
+        found.append(float(debiased_square(reliability(binary(*[0.75] * 8), labels))))
+        plain.append(float(calibration_error(binary(*[0.75] * 8), labels)) ** 2)
+    assert sum(found) / 1000 == pytest.approx(0.0625, abs=0.012)  # 4 s.e.
+    assert sum(plain) / 1000 > 0.08
+
+
+def test_debiased_of_a_calibrated_model_is_near_0_where_the_plain_one_is_not() -> None:
+    generator = torch.Generator().manual_seed(1)
+    probs = binary(*(0.5 + torch.rand(600, generator=generator) / 2).tolist())
+    labels = (torch.rand(600, generator=generator) > probs[:, 0]).long()
+    plain = calibration_error(probs, labels, 100, "mass")
+    assert float(plain) > 0.1
+    assert float(calibration_error(probs, labels, 100, "mass", debias=True)) < 0.06
+
+
+def test_debiased_bins_of_one_sample_add_nothing() -> None:
+    assert float(calibration_error(binary(0.9), torch.tensor([1]), debias=True)) == 0
+
+
+@pytest.mark.parametrize("binning", ["width", "mass"])
+def test_max_is_the_largest_gap_of_a_bin(binning) -> None:
+    probs, labels = random_predictions(50, 3)
+    groups = (slow_bins if binning == "width" else slow_mass_bins)(probs, labels, 15)
+    gaps = [abs(sum(sure - right for sure, right in g)) / len(g) for g in groups if g]
+    got = max_calibration_error(probs, labels, 15, binning)
+    assert float(got) == pytest.approx(max(gaps))
+
+
+@pytest.mark.parametrize("bins", [1, 2, 10, 15])
+@pytest.mark.parametrize("classes", [2, 4, 30])
+def test_class_wise_equals_a_loop_over_classes(bins, classes) -> None:
+    probs, labels = random_predictions(120, classes)
+    total = 0.0
+    for label, column in enumerate(probs.T.tolist()):
+        gaps = [0.0] * bins
+        for sample, sure in enumerate(column):
+            place = next(b for b in range(bins) if sure <= (b + 1) / bins)
+            gaps[place] += sure - (int(labels[sample]) == label)
+        total += sum(map(abs, gaps)) / 120
+    got = class_calibration_error(probs, labels, bins)
+    assert float(got) == pytest.approx(total / classes)
+
+
+def test_class_wise_takes_probabilities_above_one_by_rounding() -> None:
+    probs = torch.tensor([[1.0000001, 0.0]])
+    for bins in (1, 15):
+        assert float(class_calibration_error(probs, torch.tensor([0]), bins)) < 1e-6
+
+
+def test_class_wise_bounds() -> None:
+    sure = torch.eye(4)
+    assert float(class_calibration_error(sure, torch.arange(4))) == 0
+    assert float(class_calibration_error(sure, (torch.arange(4) + 1) % 4)) == 0.5
+
+
+def test_class_wise_sees_what_the_top_confidence_hides() -> None:
+    probs = torch.tensor([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5]])
+    labels = torch.tensor([0, 1])  # right as often as sure, but 1 and 2 are mixed up
+    assert float(calibration_error(probs, labels)) == 0
+    assert float(class_calibration_error(probs, labels)) > 0.2
+
+
+@pytest.mark.parametrize(("labels", "gap"), [([0, 0], -0.25), ([1, 1], 0.75), ([0, 1], 0.25)])
+def test_gap_is_positive_for_over_confidence(labels, gap) -> None:
+    assert float(confidence_gap(binary(0.75, 0.75), torch.tensor(labels))) == gap
+
+
+def test_mean_image_gaps_make_the_calibration_error() -> None:
+    probs, labels = random_predictions(300, 5)
+    rows = image_gap(probs, labels, bins=15)
+    assert rows.shape == (300, 15)
+    expected = float(calibration_error(probs, labels, bins=15))
+    assert float(summed_gap(rows.mean(0))) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("function", [calibration_error, reliability, max_calibration_error])
+def test_unknown_binning_is_refused(function) -> None:
+    with pytest.raises(ValueError, match=f"{function.__name__}: binning .*did you mean 'mass'"):
+        function(binary(0.5), torch.tensor([0]), 10, "masss")
+
+
+BINNED = [
+    calibration_error,
+    reliability,
+    max_calibration_error,
+    class_calibration_error,
+    image_gap,
+]
+
+
+@pytest.mark.parametrize("function", BINNED)
 @pytest.mark.parametrize(
     ("probs", "labels", "bins", "message"),
     [

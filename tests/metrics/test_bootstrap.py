@@ -1,0 +1,130 @@
+import math
+import time
+
+import pytest
+import torch
+
+from softaug.metrics import (
+    bootstrap_difference,
+    bootstrap_interval,
+    calibration_error,
+    image_gap,
+    summed_gap,
+)
+
+
+def random_values(num=400, seed=0):
+    return torch.rand(num, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def random_model(seed, num=300):
+    generator = torch.Generator().manual_seed(seed)
+    logits = 2 * torch.randn(num, 4, generator=generator, dtype=torch.float64)
+    return logits.softmax(1), torch.arange(num) % 4
+
+
+def slow_resamples(num, num_resamples, seed):
+    """The images of each resample, drawn as the library draws them."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(num, (num_resamples, num), generator=generator)
+
+
+def test_equals_a_loop_over_resamples() -> None:
+    values = random_values()
+    means = torch.stack([values[picks].mean() for picks in slow_resamples(400, 200, seed=3)])
+    found = bootstrap_interval(values, level=0.9, num_resamples=200, seed=3)
+    assert found.value == pytest.approx(float(values.mean()))
+    assert found.low == pytest.approx(float(means.quantile(0.05)))
+    assert found.high == pytest.approx(float(means.quantile(0.95)))
+    assert (found.n, found.level) == (400, 0.9)
+
+
+def test_calibration_error_equals_a_loop_over_resamples() -> None:
+    probs, labels = random_model(0)
+    slow = [
+        float(calibration_error(probs[picks], labels[picks], bins=15))
+        for picks in slow_resamples(300, 100, seed=0)
+    ]
+    found = bootstrap_interval(image_gap(probs, labels), summed_gap, num_resamples=100)
+    assert found.value == pytest.approx(float(calibration_error(probs, labels, bins=15)))
+    low, high = torch.tensor(slow).double().quantile(torch.tensor([0.025, 0.975]).double())
+    assert (found.low, found.high) == pytest.approx((float(low), float(high)), rel=1e-6)
+
+
+def test_width_is_that_of_the_normal_law_for_many_images() -> None:
+    values = random_values(5000)
+    found = bootstrap_interval(values)
+    reach = 1.96 * float(values.std()) / math.sqrt(5000)
+    assert (found.high - found.low) / 2 == pytest.approx(reach, rel=0.1)
+
+
+def test_covers_the_truth_about_as_often_as_it_says() -> None:
+    found = [bootstrap_interval(random_values(100, s), num_resamples=200) for s in range(400)]
+    covered = sum(part.low <= 0.5 <= part.high for part in found) / 400
+    assert 0.9 <= covered <= 0.98
+
+
+def test_difference_is_of_the_same_images() -> None:
+    hard = random_values()
+    found = bootstrap_difference(hard + 0.01, hard)  # far less than the spread of `hard`
+    assert (found.low, found.high) == pytest.approx((0.01, 0.01))
+    assert bootstrap_difference(hard, hard).high == 0
+
+
+def test_difference_of_calibration_errors() -> None:
+    (ours, labels), (theirs, _) = random_model(1), random_model(2)
+    rows = [image_gap(probs, labels) for probs in (ours, theirs)]
+    found = bootstrap_difference(*rows, summed_gap, num_resamples=100)
+    slow = [
+        float(
+            calibration_error(ours[p], labels[p], 15) - calibration_error(theirs[p], labels[p], 15)
+        )
+        for p in slow_resamples(300, 100, seed=0)
+    ]
+    expected = torch.tensor(slow).double().quantile(torch.tensor(0.025).double())
+    assert found.low == pytest.approx(float(expected), rel=1e-6)
+    swapped = bootstrap_difference(*rows[::-1], summed_gap, num_resamples=100)
+    assert (swapped.value, swapped.low) == pytest.approx((-found.value, -found.high))
+
+
+def test_same_seed_same_interval() -> None:
+    values = random_values()
+    assert bootstrap_interval(values, seed=1) == bootstrap_interval(values, seed=1)
+    assert bootstrap_interval(values, seed=1) != bootstrap_interval(values, seed=2)
+
+
+def test_does_not_depend_on_the_chunks(monkeypatch) -> None:
+    whole = bootstrap_interval(random_values(), num_resamples=50)
+    monkeypatch.setattr("softaug.metrics.bootstrap._DRAWS", 1000)
+    parts = bootstrap_interval(random_values(), num_resamples=50)
+    assert (parts.low, parts.high) == pytest.approx((whole.low, whole.high), rel=1e-12)
+
+
+def test_ten_thousand_images_a_thousand_times_take_less_than_two_seconds() -> None:
+    start = time.process_time()
+    bootstrap_interval(random_values(10_000))
+    assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "message"),
+    [
+        (torch.zeros(1), {}, "at least 2 images"),
+        (torch.zeros(3, 2), {}, r"tensor \[N\]"),
+        ([0.0, 1.0], {}, "tensor"),
+        (torch.tensor([0.0, math.nan]), {}, r"finite, got nan \(image 1\)"),
+        (torch.zeros(3), {"statistic": summed_gap}, r"\[N, F\]"),
+        (torch.zeros(3, 2), {"statistic": torch.sum}, r"statistic must turn means \[R, F\]"),
+        (torch.zeros(3), {"level": 95}, "level must be between 0 and 1"),
+        (torch.zeros(3), {"num_resamples": 0}, "num_resamples must be a whole number >= 1"),
+        (torch.zeros(3), {"seed": -1}, "seed must be a whole number >= 0"),
+    ],
+)
+def test_bad_input_is_refused(values, options, message) -> None:
+    with pytest.raises(ValueError, match=f"bootstrap_interval: .*{message}"):
+        bootstrap_interval(values, **options)
+
+
+def test_models_of_other_images_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"bootstrap_difference: second .*\[5\].*same images"):
+        bootstrap_difference(torch.zeros(5), torch.zeros(4))

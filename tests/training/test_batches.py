@@ -1,0 +1,123 @@
+import pytest
+import torch
+from tiny_runs import STEPS, tiny
+
+from softaug.data.images import Images
+from softaug.training.batches import Batches, on_device, stream
+from softaug.training.processes import Processes
+from softaug.training.setup import load_data
+from softaug.training.stopwatch import Stopwatch
+
+CPU = torch.device("cpu")
+DATA = load_data(tiny(), None).train
+ORDERED = ("policy", "flip", "crop")
+
+
+def make(recipe=None, rank=0, count=1):
+    return Batches(recipe or tiny(), DATA, [0.0] * 3, Processes(rank, count, CPU), Stopwatch(CPU))
+
+
+def assert_same(found, expected):
+    assert torch.equal(found.images, expected.images)
+    assert torch.equal(found.label.label, expected.label.label)
+    assert torch.equal(found.label.retained, expected.label.retained)
+    assert torch.equal(found.sample, expected.sample)
+    assert found.num_global == expected.num_global
+
+
+def joined(parts):
+    first = parts[0]
+    label = type(first.label)(*map(torch.cat, zip(*(part.label for part in parts), strict=True)))
+    images, sample = (torch.cat([getattr(p, name) for p in parts]) for name in ("images", "sample"))
+    return first._replace(images=images, label=label, sample=sample)
+
+
+@pytest.mark.parametrize("policy", ["none", "randaugment"])
+@pytest.mark.parametrize("count", [2, 3])
+def test_the_shares_of_many_processes_are_the_batch_of_one(policy, count):
+    recipe = tiny(augment_policy=policy, augment_flip=True)
+    shares, whole = [make(recipe, rank, count) for rank in range(count)], make(recipe)
+    for step in (0, 2, STEPS):  # the first, an uneven one, and one of the next epoch
+        parts = [share[step] for share in shares]
+        assert_same(joined(parts), whole[step])
+        sizes = [len(part.sample) for part in parts]
+        assert max(sizes) - min(sizes) <= 1
+
+
+def test_an_epoch_sees_every_sample_once_and_the_next_in_another_order():
+    batches = make()
+    epochs = [[batches[e * STEPS + place] for place in range(STEPS)] for e in (0, 1)]
+    seen = [torch.cat([batch.sample for batch in epoch]).tolist() for epoch in epochs]
+    assert sorted(seen[0]) == sorted(seen[1]) == list(range(50))
+    assert seen[0] != seen[1]
+    assert [batch.num_global for batch in epochs[0]] == [20, 20, 10]
+    assert len(batches) == 2 * STEPS
+
+
+def test_labels_are_those_of_the_samples():
+    batch = make()[1]
+    assert torch.equal(batch.label.label, DATA.labels[batch.sample])
+
+
+def by_sample(recipe, epoch):
+    batches = make(recipe)
+    steps = range(epoch * batches.steps_per_epoch, (epoch + 1) * batches.steps_per_epoch)
+    whole = joined([batches[step] for step in steps])
+    return whole.images[whole.sample.argsort()]
+
+
+def test_a_samples_draws_do_not_depend_on_the_batch():
+    recipe = tiny(augment_policy="randaugment")
+    assert torch.equal(by_sample(recipe, 1), by_sample(tiny(augment=recipe.augment, batch=7), 1))
+
+
+def test_draws_differ_by_epoch_and_seed():
+    first = by_sample(tiny(), 0)
+    assert not torch.equal(first, by_sample(tiny(), 1))
+    assert not torch.equal(first, by_sample(tiny(seed=1), 0))
+
+
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")  # on a small machine
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_stream_gives_the_steps_from_the_first_on(workers):
+    recipe = tiny(augment_policy="trivialaugment")
+    found, batches = list(stream(make(recipe), 2, workers)), make(recipe)
+    assert len(found) == len(batches) - 2
+    for step, batch in enumerate(found, start=2):
+        assert_same(batch, batches[step])
+
+
+def test_a_batch_is_not_made_by_torchs_generator():
+    torch.manual_seed(1)
+    first, state = make()[0], torch.get_rng_state()
+    make(tiny(augment_policy="randaugment"))[0]
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.manual_seed(2)
+    assert_same(make()[0], first)
+
+
+@pytest.mark.parametrize(("batch", "size"), [(1, 1), (49, 1), (2, 2)])
+def test_a_step_too_small_for_all_processes_is_refused(batch, size):
+    rule = f"each of the 3 processes must get an image in every step, got a step of {size} images"
+    with pytest.raises(ValueError, match=rule):
+        make(tiny(batch=batch), count=3)
+
+
+def test_a_batch_larger_than_the_data_is_all_of_it():
+    assert make(tiny(batch=1000))[1].num_global == 50
+
+
+def test_only_images_in_memory_move_to_the_device():
+    moved = on_device(DATA, torch.device("meta"))
+    assert (moved.images.device.type, moved.labels.device.type) == ("meta", "meta")
+    files = object()
+    assert on_device(files, torch.device("meta")) is files
+    assert isinstance(moved, Images)
+
+
+def test_time_is_split_into_reading_and_augmenting():
+    batches = make()
+    batches.clock.start(0)
+    batches[0]
+    assert batches.clock.seconds["data"] > 0
+    assert batches.clock.seconds["augment"] > 0
