@@ -123,7 +123,6 @@ def test_all_damaged_stays_refused_however_often_one_tries(tmp_path):
             newest(tmp_path, lambda text: None)
 
 
-@pytest.mark.xfail(strict=True, reason="bug: damaged-step-N exists already")
 def test_a_step_may_be_damaged_twice(tmp_path):
     save_some(tmp_path, 1)
     for _ in range(2):

@@ -1,7 +1,9 @@
 import errno
 import io
+import multiprocessing
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -215,6 +217,24 @@ def test_a_signal_saves_and_says_how_to_go_on(unbroken, tmp_path, monkeypatch, n
         f"stopped after step 2 of 6, saved in {tmp_path}; run the same command to go on"
     )
     assert [path.name for path in steps(tmp_path / "checkpoints")] == ["step-00000002"]
+    run(tiny(), tmp_path)
+    assert_like(tmp_path, unbroken)
+
+
+def terminate_everyone():
+    """What a cluster does at the end of the time: SIGTERM to a run and its workers."""
+    for child in multiprocessing.active_children():
+        os.kill(child.pid, signal.SIGTERM)
+    time.sleep(0.2)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+@pytest.mark.xfail(strict=True, raises=RuntimeError, reason="bug: DataLoader's SIGCHLD handler")
+def test_a_signal_to_workers_too_saves(unbroken, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        before_step(patch, 1, terminate_everyone)
+        with pytest.raises(StoppedError, match="stopped after step 2 of 6"):
+            run(tiny(), tmp_path, workers=1)
     run(tiny(), tmp_path)
     assert_like(tmp_path, unbroken)
 
