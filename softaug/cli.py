@@ -14,6 +14,7 @@ try:
 
     from softaug.bench import run_bench
     from softaug.data.command import data
+    from softaug.evaluation.command import evaluate
     from softaug.recipes.command import recipes
     from softaug.report import print_table, write_report
     from softaug.training.command import train_command
@@ -69,6 +70,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo,
     "recipes": recipes,
     "train": train,
+    "evaluate": evaluate,
     "data": data,
     "bench": bench,
 }

@@ -18,6 +18,7 @@ STAGES = [
     ["data", "models", "metrics"],
     ["recipes"],
     ["training"],
+    ["evaluation"],
     ["report"],
     ["bench"],
     ["cli"],

@@ -1,6 +1,7 @@
 """Augmented batches by step number: the same samples and draws in any number of processes."""
 
 import math
+import signal
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -112,5 +113,12 @@ def stream(batches: Batches, first: int, workers: int) -> Iterator[Batch]:
         sampler=steps,
         num_workers=workers,
         pin_memory=batches.team.device.type == "cuda",
+        worker_init_fn=_leave_signals,
     )
     return iter(loader)
+
+
+def _leave_signals(worker: int) -> None:
+    """A worker ends with the run, which alone decides what a signal to all of them means."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)

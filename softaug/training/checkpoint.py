@@ -67,21 +67,30 @@ def newest(folder: Path, report: Any = print) -> Checkpoint | None:
     """
     for unfinished in folder.glob(".writing-*"):
         shutil.rmtree(unfinished)
-    found = steps(folder)
-    for path in reversed(found):
+    damaged: dict[Path, str] = {}
+    for path in reversed(steps(folder)):
         try:
-            return load(path)
-        except DamagedError as damaged:
-            aside = path.with_name(f"damaged-{path.name}")
-            shutil.rmtree(aside, ignore_errors=True)
-            path.rename(aside)
-            report(f"checkpoint {path.name} is damaged ({damaged}); set aside as {aside.name}")
-    if found:
+            whole = load(path)
+        except DamagedError as found:
+            damaged[path] = str(found)
+            continue
+        for bad, reason in damaged.items():
+            report(f"checkpoint {bad.name} is damaged ({reason}); set aside as {_set_aside(bad)}")
+        return whole
+    if damaged:
         raise ValueError(
-            f"train: a checkpoint in {folder} must be whole, got {len(found)} damaged; "
+            f"train: a checkpoint in {folder} must be whole, got {len(damaged)} damaged; "
             "delete the run's folder to begin again"
         )
     return None
+
+
+def _set_aside(path: Path) -> str:
+    """Give a damaged checkpoint a name that is never loaded."""
+    aside = path.with_name(f"damaged-{path.name}")
+    shutil.rmtree(aside, ignore_errors=True)
+    path.rename(aside)
+    return aside.name
 
 
 def load(path: Path) -> Checkpoint:

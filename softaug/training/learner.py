@@ -128,7 +128,7 @@ class Learner:
 
     def share_statistics(self) -> None:
         """Give every process the first one's BatchNorm statistics, which are what is saved."""
-        for net in {self.net, self.measured}:
+        for net in dict.fromkeys((self.net, self.measured)):  # one order in all processes
             for statistics in net.buffers():
                 self.team.from_first(statistics)
 

@@ -126,7 +126,7 @@ class Run:
 
     def end(self) -> dict[str, Any]:
         """Measure and write the result."""
-        measured = self.measured or measure(self.learner, self.data.measured, self.workers)
+        measured = self.measured or self._measure()
 
         def finish() -> dict[str, Any]:
             self.tracker.close()
@@ -182,18 +182,25 @@ class Run:
             "seconds": round(self.seconds, 3),
         }
         if epoch % self.options.evaluate_epochs == 0 or epoch == self.recipe.epochs:
-            self.measured = measure(self.learner, self.data.measured, self.workers)
+            self.measured = self._measure()
             row |= {f"{self.data.split}_{name}": value for name, value in self.measured.items()}
         if self.team.first:
             self.tracker.log(row)
 
+    def _measure(self) -> dict[str, Any]:
+        self._check_weights()
+        return measure(self.learner, self.data.measured, self.workers)
+
+    def _check_weights(self) -> None:
+        """Weights are the same in all processes, so all stop or none."""
+        if not self.learner.is_finite():
+            broken = f"train: weights must be finite, got others after step {self.step}"
+            raise self._explain(NonFiniteLossError(broken))
+
     def _save(self) -> None:
+        self._check_weights()
         if not self.team.first:
             return
-        if not self.learner.is_finite():
-            raise self._explain(
-                NonFiniteLossError(f"train: weights must be finite, got others at step {self.step}")
-            )
         state = {
             "step": self.step,
             "totals": self.totals,

@@ -60,7 +60,8 @@ def test_a_chain_passes_images_and_labels_through_all_its_transforms():
     expected, soft = crop(*flip(images, labels, key=key), key=key)
     assert torch.equal(found, expected)
     assert torch.equal(label.retained, soft.retained)
-    assert repr(chain).startswith("HorizontalFlip(") and "-> SoftCrop(" in repr(chain)
+    assert repr(chain).startswith("HorizontalFlip(")
+    assert "-> SoftCrop(" in repr(chain)
 
 
 def sigmas(epochs, share, *at):
@@ -92,7 +93,7 @@ def test_a_whole_number_stays_whole():
 
 
 def test_a_setting_that_is_none_is_refused_with_the_nearest():
-    with pytest.raises(ValueError, match="did you mean 'crop.sigma'"):
+    with pytest.raises(ValueError, match=r"did you mean 'crop\.sigma'"):
         Augment(NormalOffsets(), schedules=(("crop.sgima", 0.1, 0.1),))
 
 

@@ -11,6 +11,7 @@ from softaug import SoftLabel, SoftLoss
 from softaug.models import Standardise
 from softaug.recipes import Compute, Optim
 from softaug.training.learner import Learner, learning_rate, load_tensors
+from softaug.training.processes import Processes
 
 NUM_STEPS = 5
 PLAIN = Compute(channels_last=False)
@@ -152,6 +153,26 @@ def test_the_average_holds_batch_statistics_too():
     torch.testing.assert_close(learner.measured.net[1].running_mean, expected)
 
 
+class Listener(Processes):
+    """Notes what the first process would send."""
+
+    def from_first(self, values):
+        sent.append(values.data_ptr())
+
+
+sent: list[int] = []
+
+
+def test_every_process_sends_its_statistics_in_the_same_order():
+    learners = [make_learner(Optim(ema=0.5)) for _ in range(20)]
+    for learner in learners:
+        sent.clear()
+        learner.team = Listener(0, 1, torch.device("cpu"))
+        learner.share_statistics()
+        parts = [*learner.net.buffers(), *learner.measured.buffers()]
+        assert sent == [part.data_ptr() for part in parts]
+
+
 def test_without_an_average_the_network_is_measured():
     learner = make_learner()
     assert learner.measured is learner.net
@@ -213,7 +234,9 @@ def test_logits_are_computed_in_the_chosen_precision(precision):
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
 def test_a_compiled_network_learns_the_same_under_the_same_names():
     with_compiler = Compute(channels_last=False, compile=True)
-    compiled, plain = (make_learner(compute=how, make=make_linear) for how in (with_compiler, PLAIN))
+    compiled, plain = (
+        make_learner(compute=how, make=make_linear) for how in (with_compiler, PLAIN)
+    )
     torch.testing.assert_close(learn(compiled, range(2)), learn(plain, range(2)))
     assert list(compiled.tensors()["model"]) == list(plain.tensors()["model"])
     torch.testing.assert_close(flat(compiled.net), flat(plain.net))

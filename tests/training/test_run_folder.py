@@ -18,7 +18,7 @@ from softaug.training.run_folder import (
 def test_a_second_holder_is_refused(tmp_path):
     with (
         locked(tmp_path),
-        pytest.raises(ValueError, match="only one process may train in .* choose another --out"),
+        pytest.raises(ValueError, match=r"only one process may train in .* choose another --out"),
         locked(tmp_path),
     ):
         pass

@@ -69,7 +69,7 @@ def test_of_many_samples_twenty_are_named():
 class WithAnother(Processes):
     """A team whose other process has found `other` and has these bad samples."""
 
-    other: torch.Tensor = torch.empty(0)
+    other: torch.Tensor | None = None
     bad: tuple[int, ...] = ()
 
     def add_up(self, values):

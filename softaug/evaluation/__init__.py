@@ -1,0 +1,1 @@
+"""What a trained run can do: predictions, calibration, robustness, as result files."""

@@ -1,0 +1,71 @@
+"""Second test sets: folders or arrays with the same classes."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from softaug.checks import nearest, refuse
+from softaug.data.folder import FolderImages, folder
+from softaug.data.images import Images, Source
+
+WHO = "evaluate"
+FORMS = "NAME=FOLDER, NAME=FILE.npz (images, labels), or NAME=IMAGES.npy,LABELS.npy"
+
+
+def read_also(text: str, class_names: tuple[str, ...], size: int) -> tuple[str, Source]:
+    """A second test set from `--also NAME=PATH`; its labels are those of `class_names`.
+
+    A folder has a folder for each class; arrays hold uint8 images [N, H, W, 3] (or channels
+    first) and class numbers [N]. `size` is the edge a folder's images are brought to.
+    """
+    name, found, path = text.partition("=")
+    if not found or not name or not path:
+        refuse(WHO, f"also must be {FORMS}", repr(text))
+    if name == "test":
+        refuse(WHO, "the name of a second test set must not be 'test'", repr(text))
+    if Path(path).is_dir():
+        return name, _from_folder(path, class_names, size)
+    images, labels = _arrays(path)
+    return name, _from_arrays(path, images, labels, len(class_names))
+
+
+def _from_folder(path: str, class_names: tuple[str, ...], size: int) -> Source:
+    data = folder(path, size)
+    source = data.test or data.train
+    assert isinstance(source, FolderImages)
+    for name in data.class_names:
+        if name not in class_names:
+            remedy = nearest(name, class_names)
+            refuse(WHO, f"classes of {path} must be the run's", repr(name), remedy)
+    places = torch.tensor([class_names.index(name) for name in data.class_names])
+    return FolderImages(source.root, source.files, places[source.labels], size)
+
+
+def _arrays(path: str) -> tuple[Any, Any]:
+    files = path.split(",")
+    try:
+        if len(files) == 2:
+            return tuple(np.load(file, allow_pickle=False) for file in files)
+        with np.load(path, allow_pickle=False) as packed:
+            return packed["images"], packed["labels"]
+    except (OSError, ValueError, KeyError, TypeError) as broken:
+        refuse(WHO, f"also must be {FORMS}", f"{path} ({broken})")
+
+
+def _from_arrays(path: str, images: Any, labels: Any, num_classes: int) -> Source:
+    if images.ndim == 4 and images.shape[3] == 3:
+        images = images.transpose(0, 3, 1, 2)
+    if images.ndim != 4 or images.shape[1] != 3 or images.dtype != np.uint8 or not len(images):
+        rule = f"images of {path} must be uint8 [N, H, W, 3]"
+        refuse(WHO, rule, f"{images.dtype} {list(images.shape)}")
+    if labels.shape != (len(images),) or labels.dtype.kind not in "iu":
+        rule = f"labels of {path} must be {len(images)} whole numbers"
+        refuse(WHO, rule, f"{labels.dtype} {list(labels.shape)}")
+    numbers: Tensor = torch.from_numpy(labels.astype(np.int64))
+    if int(numbers.min()) < 0 or int(numbers.max()) >= num_classes:
+        rule = f"labels of {path} must be in 0..{num_classes - 1}"
+        refuse(WHO, rule, f"{int(numbers.min())}..{int(numbers.max())}")
+    return Images(torch.from_numpy(np.ascontiguousarray(images)), numbers)

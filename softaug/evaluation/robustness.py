@@ -1,0 +1,82 @@
+"""How accuracy falls when images are occluded, shifted or noisy."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from softaug.metrics import noisy, occlude, shifted
+from softaug.training.seeding import mix
+
+Harm = Callable[[Tensor, float, Generator], Tensor]
+
+
+@dataclass(frozen=True)
+class Ordeal:
+    """A kind of harm and the levels at which accuracy is measured; the first does nothing."""
+
+    name: str
+    levels: tuple[float, ...]
+    harm: Harm
+
+
+def ordeals(fill: Sequence[int]) -> list[Ordeal]:
+    """Occlusion (share hidden), shift (share left in frame), noise (sd, in full ranges).
+
+    Patches and borders are `fill`, a grey level for each channel.
+    """
+    colour = tuple(fill)
+    return [
+        Ordeal("occlusion", (0.0, 0.2, 0.4, 0.6, 0.8), partial(_occlude, fill=colour)),
+        Ordeal("shift", (1.0, 0.8, 0.6, 0.4, 0.2), partial(_shift, fill=colour)),
+        Ordeal("noise", (0.0, 0.02, 0.05, 0.1, 0.2), _noise),
+    ]
+
+
+def _occlude(images: Tensor, share: float, places: Generator, fill: tuple[int, ...]) -> Tensor:
+    return occlude(images, share, generator=places, fill=fill)
+
+
+def _shift(images: Tensor, visible: float, places: Generator, fill: tuple[int, ...]) -> Tensor:
+    return shifted(images, visible, generator=places, fill=fill)
+
+
+def _noise(images: Tensor, sd: float, draws: Generator) -> Tensor:
+    return noisy(images, sd, generator=draws)
+
+
+def harmed(ordeal: Ordeal, place: int, draw: int, chunk: int, images: Tensor) -> Tensor:
+    """The images at a level of an ordeal; the same for every network that is measured."""
+    draws = Generator().manual_seed(mix(draw, place, chunk))
+    return ordeal.harm(images, ordeal.levels[place], draws)
+
+
+class Tally:
+    """Right answers for each level and image, summed over draws."""
+
+    def __init__(self, ordeal: Ordeal, num_draws: int) -> None:
+        self.ordeal = ordeal
+        self.num_draws = num_draws
+        self._right: list[list[Tensor]] = [[] for _ in ordeal.levels]
+
+    def draws(self, place: int) -> int:
+        """How often a level is measured: once where nothing is done to the images."""
+        return self.num_draws if place > 0 else 1
+
+    def add(self, place: int, shares: Tensor) -> None:
+        """Keep for some images, [B], in how many of the draws they were recognised (0..1)."""
+        self._right[place].append(shares)
+
+    def result(self) -> dict[str, Any]:
+        """Accuracy and its standard error over images at each level."""
+        columns = [torch.cat(shares).double() for shares in self._right]
+        return {
+            "levels": list(self.ordeal.levels),
+            "accuracy": [float(column.mean()) for column in columns],
+            "se": [float(column.std() / len(column) ** 0.5) for column in columns],
+            "draws": self.num_draws,
+            "n": len(columns[0]),
+        }

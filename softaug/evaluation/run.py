@@ -1,0 +1,98 @@
+"""A trained network, read back from its run's folder."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+
+from softaug.checks import refuse
+from softaug.data.images import Source
+from softaug.recipes import Recipe, from_dict
+from softaug.training import checkpoint
+from softaug.training.learner import DTYPES
+from softaug.training.measure import Chunks
+from softaug.training.processes import choose_device
+from softaug.training.run_folder import CHECKPOINTS, RECIPE
+from softaug.training.setup import TrainingData, build_net, load_data
+
+EMA_PREFIX = "module."
+
+
+class TrainedRun(NamedTuple):
+    """A run's recipe, images and network as they were when its last checkpoint was written."""
+
+    folder: Path
+    recipe: Recipe
+    data: TrainingData
+    net: nn.Module
+    step: int
+    weights_sha256: str
+
+
+def open_run(folder: Path, data_dir: Path | None, device: str) -> TrainedRun:
+    """Load the newest whole checkpoint of a run; what is missing is refused by name."""
+    recipe = read_recipe(folder)
+    kept = checkpoint.steps(folder / CHECKPOINTS)
+    if not kept:
+        remedy = f"`softaug train {folder / RECIPE} --out {folder}` goes on with it"
+        refuse("evaluate", f"{folder} must hold a checkpoint", "none", remedy)
+    found = _load(kept)
+    data = load_data(recipe, data_dir)
+    net = build_net(recipe, data)
+    part = "ema" if "ema" in found.tensors else "model"
+    net.load_state_dict(_weights(found.tensors[part]))
+    manifest = json.loads((found.path / checkpoint.MANIFEST).read_text())
+    net = net.to(choose_device(device)).eval()
+    sha256 = manifest[f"{part}.safetensors"]
+    return TrainedRun(folder, recipe, data, net, found.state["step"], sha256)
+
+
+def read_recipe(folder: Path) -> Recipe:
+    """The recipe of a run's folder."""
+    path = folder / RECIPE
+    if not path.is_file():
+        remedy = "name a folder that `softaug train` made"
+        refuse("evaluate", f"{folder} must be a run's folder", f"no {RECIPE}", remedy)
+    try:
+        return from_dict(json.loads(path.read_text()))
+    except json.JSONDecodeError as broken:
+        refuse("evaluate", f"{path} must be JSON", broken)
+
+
+def _load(kept: list[Path]) -> checkpoint.Checkpoint:
+    damages = []
+    for path in reversed(kept):
+        try:
+            return checkpoint.load(path)
+        except checkpoint.DamagedError as damaged:
+            damages.append(f"{path.name}: {damaged}")
+    return refuse("evaluate", f"a checkpoint in {kept[0].parent} must be whole", "; ".join(damages))
+
+
+def _weights(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The network's own names: an average of weights has a prefix and a counter."""
+    return {
+        name.removeprefix(EMA_PREFIX): tensor
+        for name, tensor in tensors.items()
+        if name != "n_averaged"
+    }
+
+
+@torch.no_grad()
+def predict(run: TrainedRun, images: Tensor) -> Tensor:
+    """Logits of uint8 images, [B, C] float32 on the CPU, in the recipe's precision."""
+    device = next(run.net.parameters()).device
+    dtype = DTYPES[run.recipe.compute.precision]
+    with torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
+        logits: Tensor = run.net(images.to(device))
+    return logits.float().cpu()
+
+
+def chunks(source: Source, workers: int) -> Iterator[Tensor]:
+    """The images of a source, 500 at a time, in order."""
+    stretches = Chunks(source, 0, len(source.labels))
+    return iter(DataLoader(stretches, batch_size=None, num_workers=workers))
