@@ -39,7 +39,7 @@ def render(results: Mapping[str, Any]) -> str:
     summary = summarise(results)
     settings = checked["settings"]
     return (
-        _environment()
+        environment()
         .get_template("comparison.html")
         .render(
             results=checked,
@@ -77,18 +77,19 @@ def _arm_views(results: Results, summary: Summary) -> list[dict[str, object]]:
     return views
 
 
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """The templates and their filters."""
+    found = Environment(
         loader=PackageLoader("softaug.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["percent"] = lambda share, digits=0: f"{100 * share:.{digits}f}"
-    environment.filters["number"] = lambda value: f"{value:,}"
-    environment.filters["plain"] = _plain
-    return environment
+    found.filters["percent"] = lambda share, digits=0: f"{100 * share:.{digits}f}"
+    found.filters["number"] = lambda value: f"{value:,}"
+    found.filters["plain"] = _plain
+    return found
 
 
 def _plain(value: object) -> str:

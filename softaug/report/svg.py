@@ -15,7 +15,7 @@ from softaug.report.palette import GRID, INK, css_colours
 
 WIDTH = 260  # points: at a phone's 328 px a 9.5 pt letter is 12 px high
 
-_STYLE: dict[str, object] = {
+STYLE: dict[str, object] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "softaug",
     "font.family": "DejaVu Sans",  # for the layout only: the page's font takes its place
@@ -49,7 +49,7 @@ def draw_svg(name: str, alt: str, height: int, draw: Callable[[Figure], None]) -
     `name` must be unique on the page: every id inside starts with it.
     """
     buffer = io.BytesIO()
-    with style.context(["default", _STYLE]):
+    with style.context(["default", STYLE]):
         figure = Figure(figsize=(WIDTH / 72, height / 72), layout="constrained")
         draw(figure)
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
@@ -92,7 +92,7 @@ def _prefix_ids(root: Element, name: str) -> None:
     for element in root.iter():
         for key, value in element.attrib.items():
             used.update(re.findall(r"url\(#([^)]+)\)", value))
-            if key == "href":
+            if key == "href" and value.startswith("#"):
                 used.add(value.removeprefix("#"))
     for element in root.iter():
         kept = {key: _prefixed(key, value, name) for key, value in element.attrib.items()}
@@ -104,7 +104,7 @@ def _prefix_ids(root: Element, name: str) -> None:
 def _prefixed(key: str, value: str, name: str) -> str:
     if key == "id":
         return f"{name}-{value}"
-    if key == "href":
+    if key == "href" and value.startswith("#"):  # others are pictures: data URIs
         return f"#{name}-{value.removeprefix('#')}"
     return value.replace("url(#", f"url(#{name}-")
 

@@ -287,7 +287,7 @@ def test_what_was_good_before_a_bad_loss_stays(tmp_path, monkeypatch):
 def test_weights_that_are_no_numbers_are_not_saved(tmp_path, monkeypatch):
     finite = Learner.is_finite
     monkeypatch.setattr(Learner, "is_finite", lambda self: finite(self) and self.lr > 0.08)
-    with pytest.raises(NonFiniteLossError, match="weights must be finite, got others at step 3"):
+    with pytest.raises(NonFiniteLossError, match="weights must be finite, got others after step 3"):
         run(tiny(), tmp_path, checkpoint_steps=1)
     assert [path.name for path in steps(tmp_path / "checkpoints")] == [
         "step-00000001",

@@ -12,6 +12,8 @@ from softaug.report.palette import INK, series
 from softaug.report.results import Arm, Reliability
 from softaug.report.svg import draw_svg, fraction_axis
 
+HEIGHT = 290
+
 
 @dataclass(frozen=True)
 class Bin:
@@ -58,12 +60,17 @@ def reliability_diagram(arm: Arm, index: int) -> Markup:
     bins = arm_bins(arm)
 
     def draw(figure: Figure) -> None:
-        top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3.4, 1))
-        _draw_accuracy(top, bins, series(index))
-        _draw_counts(bottom, bins, series(index))
-        figure.legend(loc="outside upper left", ncols=3, handlelength=1.6, columnspacing=1)
+        draw_bins(figure, bins, series(index))
 
-    return draw_svg(f"reliability-{index}", _alt(arm["name"], bins), 290, draw)
+    return draw_svg(f"reliability-{index}", describe_bins(arm["name"], bins), HEIGHT, draw)
+
+
+def draw_bins(figure: Figure, bins: Sequence[Bin], colour: str) -> None:
+    """The diagram of some bins, on a figure of its own."""
+    top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3.4, 1))
+    _draw_accuracy(top, bins, colour)
+    _draw_counts(bottom, bins, colour)
+    figure.legend(loc="outside upper left", ncols=3, handlelength=1.6, columnspacing=1)
 
 
 def _draw_accuracy(axes: Axes, bins: Sequence[Bin], colour: str) -> None:
@@ -92,7 +99,8 @@ def _draw_counts(axes: Axes, bins: Sequence[Bin], colour: str) -> None:
     fraction_axis(axes, x=True)
 
 
-def _alt(name: str, bins: Sequence[Bin]) -> str:
+def describe_bins(name: str, bins: Sequence[Bin]) -> str:
+    """The text alternative of the diagram."""
     confidence, accuracy = means(bins)
     lean = "over-confident" if confidence > accuracy else "under-confident"
     widest = max(bins, key=lambda part: part.count * abs(part.accuracy - part.confidence))
