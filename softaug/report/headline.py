@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from softaug.metrics import Estimate
+from softaug.metrics.statistics import Word
 from softaug.report.results import Arm, Results, check_results
 from softaug.report.summary import (
     Comparison,
-    Estimate,
     Metric,
     Summary,
-    Verdict,
     compare,
     metrics_of,
     summarise,
@@ -25,7 +25,7 @@ class Finding:
     against: str
     n: int
     sentence: str
-    measures: dict[Verdict, list[tuple[str, str]]]  # name and difference
+    measures: dict[Word, list[tuple[str, str]]]  # name and difference
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def capital(text: str) -> str:
 
 
 def _finding(comparison: Comparison, metrics: list[Metric]) -> Finding:
-    measures: dict[Verdict, list[tuple[str, str]]] = {verdict: [] for verdict in get_args(Verdict)}
+    measures: dict[Word, list[tuple[str, str]]] = {verdict: [] for verdict in get_args(Word)}
     for metric in metrics:
         if metric.key in comparison.verdicts:
             phrase = difference_phrase(metric, comparison.differences[metric.key])
@@ -94,7 +94,7 @@ def _finding(comparison: Comparison, metrics: list[Metric]) -> Finding:
     return Finding(comparison.arm, comparison.against, max(seeds), sentence, measures)
 
 
-def _sentence(comparison: Comparison, counts: dict[Verdict, int]) -> str:
+def _sentence(comparison: Comparison, counts: dict[Word, int]) -> str:
     arm, against = capital(comparison.arm), comparison.against
     if not comparison.differences:
         return f"{arm} and {against} share no seed: they cannot be paired."

@@ -1,23 +1,15 @@
 """Means, standard errors and paired differences over seeds: the numbers behind every table."""
 
 import math
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import getitem
-from typing import Any, Literal
+from typing import Any
 
+from softaug.metrics import Estimate, estimate, verdict
+from softaug.metrics.statistics import Word
 from softaug.report.results import Arm, check_results
-
-Verdict = Literal["better", "worse", "no difference shown"]
-
-# Two-sided 95 % quantiles of Student's t for 1, 2, ... 30 degrees of freedom.
-_T95 = (
-    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
-    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
-    *(2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
-)
 
 
 @dataclass(frozen=True)
@@ -45,15 +37,6 @@ class Metric:
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """Mean over `n` seeds and its standard error; a single seed has none."""
-
-    mean: float
-    se: float | None
-    n: int
-
-
-@dataclass(frozen=True)
 class ArmSummary:
     """An arm's estimates by metric key, and its differences to the first arm, paired by seed."""
 
@@ -69,7 +52,7 @@ class Comparison:
     arm: str
     against: str
     differences: dict[str, Estimate]
-    verdicts: dict[str, Verdict]
+    verdicts: dict[str, Word]
 
 
 @dataclass(frozen=True)
@@ -129,17 +112,6 @@ def by_seed(arm: Arm, metric: Metric) -> dict[int, float]:
     return {run["seed"]: float(reduce(getitem, path, run)) for run in arm["runs"]}  # type: ignore[arg-type]
 
 
-def estimate(values: Sequence[float]) -> Estimate:
-    """Mean and its standard error: the sample sd over the root of n.
-
-    >>> estimate([1.0, 2.0, 3.0])
-    Estimate(mean=2.0, se=0.5773502691896258, n=3)
-    """
-    n = len(values)
-    se = statistics.stdev(values) / math.sqrt(n) if n > 1 else None
-    return Estimate(statistics.fmean(values), se, n)
-
-
 def differences(arm: Arm, against: Arm, metrics: Sequence[Metric]) -> dict[str, Estimate]:
     """`arm` minus `against` in each metric over the seeds that both have; {} if none."""
     paired = {}
@@ -155,25 +127,9 @@ def compare(arm: Arm, against: Arm) -> Comparison:
     """Differences and verdicts of `arm` against another arm."""
     metrics = metrics_of(arm)
     paired = differences(arm, against, metrics)
-    verdicts = {m.key: verdict(paired[m.key], m.higher_is_better) for m in metrics if paired}
+    verdicts = {
+        m.key: verdict(paired[m.key], higher_is_better=m.higher_is_better).word
+        for m in metrics
+        if paired
+    }
     return Comparison(arm["name"], against["name"], paired, verdicts)
-
-
-def verdict(difference: Estimate, higher_is_better: bool) -> Verdict:
-    """Better or worse if the 95 % interval (Student's t) of the paired mean excludes 0.
-
-    >>> verdict(Estimate(-0.02, 0.002, 3), higher_is_better=False)
-    'better'
-    >>> verdict(Estimate(-0.02, 0.005, 3), higher_is_better=False)
-    'no difference shown'
-    """
-    if difference.se is None:
-        return "no difference shown"
-    if not abs(difference.mean) > t95(difference.n - 1) * difference.se:
-        return "no difference shown"
-    return "better" if (difference.mean > 0) == higher_is_better else "worse"
-
-
-def t95(freedom: int) -> float:
-    """Two-sided 95 % quantile of Student's t; above 30 degrees of freedom that of 30."""
-    return _T95[min(freedom, len(_T95)) - 1]

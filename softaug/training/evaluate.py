@@ -6,7 +6,14 @@ import torch
 from torch import Tensor, nn
 
 from softaug.data.images import Images
-from softaug.metrics import calibration_error, error, nll, occlude, reliability
+from softaug.metrics import (
+    calibration_error,
+    confidence_gap,
+    error,
+    nll,
+    occlude,
+    reliability,
+)
 
 OCCLUSION_PERCENT = (0, 20, 40, 60, 80)
 
@@ -20,12 +27,11 @@ def evaluate(
     """
     logits = predict(model, data.images)
     probs = logits.softmax(1)
-    wrong = float(error(logits, data.labels))
     return {
-        "error": wrong,
+        "error": float(error(logits, data.labels)),
         "nll": float(nll(logits, data.labels)),
         "ece": float(calibration_error(probs, data.labels)),
-        "gap": float(probs.amax(1).double().mean()) - (1 - wrong),
+        "gap": float(confidence_gap(probs, data.labels)),
         "occlusion": {
             str(percent): occluded_accuracy(
                 model, data, percent / 100, occlusion_draws, occlusion_fill

@@ -4,6 +4,7 @@ import torch
 from softaug import SoftLoss
 from softaug.bench.crop import KEYED, crop_suite
 from softaug.bench.crop_peers import plain_loops, torchvision_crops
+from softaug.bench.evaluation import evaluation_suite
 from softaug.bench.images import make_images, normalise
 from softaug.bench.loss import loss_suite
 from softaug.bench.loss_variants import dense_divergence, loss_variants
@@ -19,6 +20,7 @@ TINY = {
     "loss": lambda: loss_suite(2, shapes=[(4, 5)]),
     "memory": lambda: memory_suite(1, shape=(8, 50)),
     "noise-erase": lambda: noise_erase_suite(2, batch=4),
+    "evaluation": lambda: evaluation_suite(1, num_test=200, chunk=4),
 }
 
 

@@ -3,10 +3,9 @@
 import math
 
 import pytest
-from scipy import stats
 
 from softaug.report import summarise
-from softaug.report.summary import Estimate, compare, estimate, t95, verdict
+from softaug.report.summary import compare
 
 
 def test_mean_and_standard_error_by_hand(results):
@@ -51,31 +50,6 @@ def test_best_is_lowest_error_highest_accuracy_and_names_ties(results):
     best = {metric.key: summary.best(metric) for metric in summary.metrics}
     assert best["error"] == best["occlusion/0"] == ["soft crop"]
     assert best["occlusion/20"] == [arm.name for arm in summary.arms]
-
-
-def test_one_seed_has_no_standard_error_and_no_verdict():
-    assert estimate([0.3]) == Estimate(0.3, None, 1)
-    assert verdict(Estimate(-0.3, None, 1), higher_is_better=False) == "no difference shown"
-
-
-@pytest.mark.parametrize("freedom", [1, 2, 4, 9, 30])
-def test_student_quantiles(freedom):
-    assert t95(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), abs=6e-4)
-
-
-@pytest.mark.parametrize(
-    ("mean", "higher_is_better", "expected"),
-    [
-        (0.044, True, "better"),  # t of 2 degrees of freedom is 4.303
-        (-0.044, True, "worse"),
-        (0.044, False, "worse"),
-        (0.042, True, "no difference shown"),
-        (0.0, True, "no difference shown"),
-        (math.nan, True, "no difference shown"),
-    ],
-)
-def test_verdict_follows_the_interval(mean, higher_is_better, expected):
-    assert verdict(Estimate(mean, 0.01, 3), higher_is_better) == expected
 
 
 def test_compare_judges_each_metric(results):

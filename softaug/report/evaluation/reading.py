@@ -1,0 +1,224 @@
+"""Reading and checking the result file of an evaluation or a comparison."""
+
+import base64
+import binascii
+import io
+import json
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn, cast, get_args
+
+from PIL import Image
+
+from softaug.checks import describe, refuse
+from softaug.report.evaluation.shapes import (
+    Answered,
+    Arm,
+    Comparison,
+    Evaluation,
+    Measure,
+    Ordeal,
+    Pair,
+    TestSet,
+    Word,
+)
+from softaug.report.evaluation.single import as_comparison
+from softaug.report.results import Reliability
+from softaug.report.shape import check_shape
+
+SCHEMA = 1
+FILES = ("comparison.json", "evaluation.json")
+RERUN = "run `softaug evaluate` and `softaug compare` again"
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+
+
+def find_file(path: Path) -> Path:
+    """The result file: `path` itself, or the comparison, else the evaluation, in that folder."""
+    if not path.is_dir():
+        return path
+    found = [path / name for name in FILES if (path / name).is_file()]
+    if not found:
+        refuse("report", f"{path} must hold {' or '.join(FILES)}", "neither", RERUN)
+    return found[0]
+
+
+def read_comparison(path: Path) -> Comparison:
+    """Read and check a result file, given itself or its folder; one evaluation is one arm."""
+    file = find_file(path)
+    who = f"report of {file}"
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        refuse(who, "the result file must be readable", error.strerror, RERUN)
+    except UnicodeDecodeError as error:
+        refuse(who, "the result file must be UTF-8 text", error.reason, RERUN)
+    try:
+        value = json.loads(text, parse_constant=_not_finite, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
+        refuse(who, "the result file must be JSON with finite numbers", error, RERUN)
+    return check_comparison(value, who)
+
+
+def _finite(text: str) -> float:
+    return float(text) if math.isfinite(float(text)) else _not_finite(text)
+
+
+def _not_finite(text: str) -> NoReturn:
+    raise ValueError(text)
+
+
+def check_comparison(value: Mapping[str, Any], who: str = "report") -> Comparison:
+    """Return the comparison that `value` is, or is one evaluation of."""
+    if not isinstance(value, Mapping):
+        refuse(who, "the result file must be an object", describe(value), RERUN)
+    kind, schema = value.get("kind"), value.get("schema")
+    if kind not in ("comparison", "evaluation"):
+        rule = "the result file must be of kind comparison or evaluation"
+        refuse(who, rule, describe(kind), "the demo's results.json has its own report")
+    if schema != SCHEMA:
+        refuse(who, f"the result file must have schema {SCHEMA}", describe(schema), RERUN)
+    if kind == "evaluation":
+        check_shape(value, Evaluation, who, RERUN)
+        evaluation = cast(Evaluation, value)
+        _check_evaluation(evaluation, evaluation, who)
+        return as_comparison(evaluation)
+    check_shape(value, Comparison, who, RERUN)
+    comparison = cast(Comparison, value)
+    _check_measures(comparison["measures"], who)
+    _check_arms(comparison, who)
+    for pair in comparison["pairs"]:
+        _check_pair(pair, comparison, who)
+    return comparison
+
+
+def _need(true: bool, who: str, rule: str, got: object) -> None:
+    if not true:
+        refuse(who, rule, describe(got), RERUN)
+
+
+def _check_measures(measures: list[Measure], who: str) -> None:
+    keys = [measure["key"] for measure in measures]
+    _need(len(set(keys)) == len(keys), who, "measures must have different keys", keys)
+    for measure in measures:
+        for name, value in (("percent", measure["percent"]), ("", measure["higher_is_better"])):
+            rule = f"{name or 'higher_is_better'} of {measure['key']} must be true or false"
+            _need(isinstance(value, bool), who, rule, value)
+        rule = f"digits of {measure['key']} must be in 0..9"
+        _need(0 <= measure["digits"] <= 9, who, rule, measure["digits"])
+
+
+def _check_arms(comparison: Comparison, who: str) -> None:
+    arms = comparison["arms"]
+    _need(bool(arms), who, "there must be at least one arm", arms)
+    names = [arm["name"] for arm in arms]
+    _need(len(set(names)) == len(names), who, "arms must have different names", names)
+    for arm in arms:
+        _check_arm(arm, comparison["measures"], f"{who}, arm {arm['name']!r}")
+        for evaluation in arm["evaluations"]:
+            first = arms[0]["evaluations"][0]
+            _check_evaluation(evaluation, first, f"{who}, arm {arm['name']!r}")
+
+
+def _check_arm(arm: Arm, measures: list[Measure], who: str) -> None:
+    num = len(arm["evaluations"])
+    _need(num > 0, who, "there must be at least one evaluation", num)
+    _need(len(arm["seeds"]) == num, who, f"there must be {num} seeds", arm["seeds"])
+    for key in (measure["key"] for measure in measures):
+        _need(key in arm["estimates"], who, f"estimates must hold {key}", list(arm["estimates"]))
+        values = arm["values"].get(key, [])
+        _need(len(values) == num, who, f"values of {key} must be {num} numbers", values)
+
+
+def _check_evaluation(evaluation: Evaluation, first: Evaluation, who: str) -> None:
+    names = evaluation["class_names"]
+    _need(bool(names), who, "there must be classes", names)
+    _need(names == first["class_names"], who, "all must have the same classes", names)
+    _need(bool(evaluation["members"]), who, "there must be at least one member", "none")
+    _need("test" in evaluation["sets"], who, "sets must hold test", list(evaluation["sets"]))
+    for name, measured in evaluation["sets"].items():
+        _check_set(measured, f"{who}, set {name!r}")
+    edges = evaluation["sets"]["test"]["reliability"]["before"]["edges"]
+    wanted = first["sets"]["test"]["reliability"]["before"]["edges"]
+    _need(edges == wanted, who, "all must have the same reliability edges", edges)
+    _need(bool(evaluation["temperature"]["values"]), who, "there must be a temperature", "none")
+    _check_classes(evaluation, who)
+    levels = {name: ordeal["levels"] for name, ordeal in evaluation["robustness"].items()}
+    for name, ordeal in evaluation["robustness"].items():
+        _check_ordeal(ordeal, f"{who}, {name}")
+    others = {name: ordeal["levels"] for name, ordeal in first["robustness"].items()}
+    _need(levels == others, who, "all must have the same robustness levels", levels)
+    _check_examples(evaluation, who)
+
+
+def _check_set(measured: TestSet, who: str) -> None:
+    for bins in (measured["reliability"]["before"], measured["reliability"]["after"]):
+        _check_bins(bins, who)
+    histogram = measured["histogram"]
+    same = len(histogram["right"]) == len(histogram["wrong"]) > 0
+    _need(same, who, "the histogram must have as many right as wrong bins", histogram)
+    for key, ends in measured["intervals"].items():
+        _need(len(ends) == 2, who, f"the interval of {key} must have two ends", ends)
+
+
+def _check_bins(bins: Reliability, who: str) -> None:
+    num = len(bins["edges"]) - 1
+    lengths = [len(bins["count"]), len(bins["confidence"]), len(bins["accuracy"])]
+    good = lengths == [num] * 3 and sum(bins["count"]) > 0
+    _need(good, who, f"reliability must have {num} bins and at least one image", lengths)
+
+
+def _check_classes(evaluation: Evaluation, who: str) -> None:
+    num, classes = len(evaluation["class_names"]), evaluation["per_class"]
+    lengths = [len(classes["count"]), len(classes["error"]), *map(len, classes["confusion"])]
+    good = lengths == [num] * (num + 2)
+    _need(good, who, f"per_class must be about {num} classes", lengths)
+
+
+def _check_ordeal(ordeal: Ordeal, who: str) -> None:
+    lengths = [len(ordeal["accuracy"]), len(ordeal["se"])]
+    good = lengths == [len(ordeal["levels"])] * 2 and lengths[0] > 0
+    _need(good, who, f"accuracy and se must have {len(ordeal['levels'])} values", lengths)
+
+
+def _check_examples(evaluation: Evaluation, who: str) -> None:
+    num, examples = len(evaluation["class_names"]), evaluation["examples"]
+    for example in examples["whole"]:
+        _need(0 <= example["label"] < num, who, f"labels must be in 0..{num - 1}", example["label"])
+        _check_answers(example, num, who)
+    for hidden in examples["occluded"]:
+        good = len(hidden["images"]) <= len(examples["whole"])
+        _need(good, who, "occluded must be the first of the whole images", len(hidden["images"]))
+        for image in hidden["images"]:
+            _check_answers(image, num, who)
+
+
+def _check_answers(image: Answered, num: int, who: str) -> None:
+    text = image["png"]
+    _need(bool(_BASE64.fullmatch(text)), who, "png must be base64", text)
+    _need(bool(image["answers"]), who, "there must be answers", image["answers"])
+    for answer in image["answers"]:
+        good = len(answer) == 2 and answer[0] in range(num) and 0 <= answer[1] <= 1
+        _need(good, who, "an answer must be a class and a confidence in 0..1", answer)
+
+
+def _check_pair(pair: Pair, comparison: Comparison, who: str) -> None:
+    names = [arm["name"] for arm in comparison["arms"]]
+    for name in (pair["arm"], pair["against"]):
+        _need(name in names, who, f"a pair must be of {names}", name)
+    for key in (measure["key"] for measure in comparison["measures"]):
+        verdict = pair["verdicts"].get(key)
+        good = verdict is not None and verdict["word"] in get_args(Word)
+        _need(good, who, f"verdicts must hold {key}: {', '.join(get_args(Word))}", verdict)
+        there = key in pair["by_seed"] or key in pair["by_image"]
+        _need(there, who, f"a pair must hold the difference of {key}", "none")
+
+
+def open_png(text: str) -> Image.Image:
+    """The picture in a base64 text."""
+    try:
+        picture = Image.open(io.BytesIO(base64.b64decode(text, validate=True)), formats=["PNG"])
+        return picture.convert("RGB")
+    except (binascii.Error, OSError, SyntaxError, ValueError, Image.DecompressionBombError):
+        refuse("report", "examples must be PNG pictures", describe(text), RERUN)
