@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 _NEEDS_LAB = "softaug: the command line needs the lab extra ({}); pip install 'softaug[lab]'"
 
@@ -14,9 +14,13 @@ try:
 
     from softaug.bench import run_bench
     from softaug.data.command import data
-    from softaug.evaluation.command import evaluate
+    from softaug.evaluation.command import evaluate_each
+    from softaug.evaluation.compare import compare_runs
+    from softaug.evaluation.evaluate import EvaluationOptions
+    from softaug.evaluation.show import transforms
     from softaug.recipes.command import recipes
     from softaug.report import print_table, write_report
+    from softaug.report.evaluation import print_comparison, write_evaluation_report
     from softaug.training.command import train_command
     from softaug.training.demo import DemoSettings, run_demo
     from softaug.training.supervised import StoppedError
@@ -37,7 +41,7 @@ def demo(
     console = Console()
     results = run_demo(settings, out, console)
     print_table(results, console)
-    console.print(f"Report: {write_report(results)}", soft_wrap=True, highlight=False)
+    _print_path("Report", write_report(results), console)
 
 
 def bench(
@@ -49,8 +53,8 @@ def bench(
     """Measure speed and memory beside other libraries: one thread, ratios in one run.
 
     Args:
-        suites: Which to run: crop, scaling, loss, memory, noise-erase, training, evaluation; none means
-            all.
+        suites: Which to run (crop, scaling, loss, memory, noise-erase, training, evaluation);
+            none means all.
         rounds: How often each variant is timed; all variants take turns in each round.
         out: File for the numbers, as JSON.
         markdown: Page whose tables are replaced, such as docs/performance.md.
@@ -67,11 +71,60 @@ def train(recipe: Annotated[str, tyro.conf.Positional]) -> None:
     train_command([recipe])
 
 
+def evaluate(
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional],
+    options: Annotated[EvaluationOptions, tyro.conf.arg(name="")],
+    ensemble: bool = False,
+    out: Path | None = None,
+) -> None:
+    """Measure trained runs: error, calibration, occlusion, shift, noise, classes.
+
+    Args:
+        runs: Folders that `softaug train` made; each gets evaluation.json and report.html.
+        options: What is measured, and where.
+        ensemble: Measure the mean of the runs' probabilities, not each run.
+        out: Folder for an ensemble's result (default: ensemble-NAME beside the first run).
+    """
+    console = Console()
+    for folder in evaluate_each(runs, options, ensemble, out, console):
+        _print_path("Report", write_evaluation_report(folder), console)
+
+
+def compare(
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional],
+    out: Path = Path("softaug-compare"),
+) -> None:
+    """Compare evaluated runs: means over seeds, paired differences, verdicts, figures.
+
+    Args:
+        runs: Evaluated folders; those of one recipe name are an arm, the first is the baseline.
+        out: Folder for comparison.json, report.html and figures.
+    """
+    console = Console()
+    compare_runs(runs, out)
+    print_comparison(out, console)
+    _print_path("Report", write_evaluation_report(out), console)
+
+
+def show(what: Annotated[Literal["transforms"], tyro.conf.Positional]) -> None:
+    """Draw what a recipe's augmentation does to your own images.
+
+    Args:
+        what: `softaug show transforms --help` says more.
+    """
+
+
+def _print_path(what: str, path: Path, console: Console) -> None:
+    console.print(f"{what}: {path}", soft_wrap=True, highlight=False)
+
+
 COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo,
     "recipes": recipes,
     "train": train,
     "evaluate": evaluate,
+    "compare": compare,
+    "show": show,
     "data": data,
     "bench": bench,
 }
@@ -82,6 +135,8 @@ def main() -> None:
     try:
         if sys.argv[1:2] == ["train"]:  # what can be changed depends on the recipe
             train_command(sys.argv[2:])
+        elif sys.argv[1:3] == ["show", "transforms"]:
+            tyro.cli(transforms, prog="softaug show transforms", args=sys.argv[3:])
         else:
             tyro.extras.subcommand_cli_from_dict(COMMANDS, prog="softaug", description=__doc__)
     except (ValueError, OSError) as refused:

@@ -31,8 +31,9 @@ def test_the_readme_loop_runs_and_trains():
     assert not torch.equal(before, model[1].weight)
 
 
-def test_the_guide_runs_from_top_to_bottom():
-    exec(python_blocks("docs/guide.md"), {"__name__": "guide"})
+@pytest.mark.parametrize("page", ["docs/guide.md", "docs/evaluation.md"])
+def test_a_page_runs_from_top_to_bottom(page):
+    exec(python_blocks(page), {"__name__": "page"})
 
 
 def test_the_training_page_runs(tmp_path, monkeypatch):

@@ -1,46 +1,37 @@
-"""The command `softaug evaluate`."""
+"""The command `softaug evaluate`, without its report."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import tyro
 from rich.console import Console
 from rich.table import Table
 
 from softaug.checks import refuse
-from softaug.evaluation.evaluate import EVALUATION, EvaluationOptions, evaluate_runs
+from softaug.evaluation.evaluate import EvaluationOptions, evaluate_runs
 
 
-def evaluate(
-    runs: Annotated[tuple[Path, ...], tyro.conf.Positional],
-    options: Annotated[EvaluationOptions, tyro.conf.arg(name="")],
-    ensemble: bool = False,
-    out: Path | None = None,
-) -> None:
-    """Measure trained runs: error, calibration, occlusion, shift, noise, classes.
-
-    Args:
-        runs: Folders that `softaug train` made.
-        options: What is measured, and where.
-        ensemble: Measure the mean of the runs' probabilities, not each run.
-        out: Folder for an ensemble's result (default: ensemble-NAME beside the first run).
-    """
-    console = Console()
+def evaluate_each(
+    runs: Sequence[Path],
+    options: EvaluationOptions,
+    ensemble: bool,
+    out: Path | None,
+    console: Console,
+) -> Iterator[Path]:
+    """Evaluate runs, each or as one ensemble, print a table and yield the result's folder."""
     if not runs:
         refuse("evaluate", "at least one run must be given", "none", "name a run's folder")
     if out is not None and not ensemble:
         refuse("evaluate", "out is for --ensemble; a run keeps its own evaluation", out)
-    if ensemble:
-        _one(runs, out or runs[0].parent / f"ensemble-{runs[0].name}", options, console)
-    else:
-        for run in runs:
-            _one((run,), run, options, console)
+    groups = [tuple(runs)] if ensemble else [(run,) for run in runs]
+    for group in groups:
+        folder = _ensemble_folder(group[0], out) if ensemble else group[0]
+        console.print(_table(evaluate_runs(group, folder, options, console)))
+        yield folder
 
 
-def _one(runs: tuple[Path, ...], out: Path, options: EvaluationOptions, console: Console) -> None:
-    found = evaluate_runs(runs, out, options, console)
-    console.print(_table(found))
-    console.print(f"{out / EVALUATION}", soft_wrap=True, highlight=False)
+def _ensemble_folder(first: Path, out: Path | None) -> Path:
+    return out or first.parent / f"ensemble-{first.name}"
 
 
 def _table(found: dict[str, Any]) -> Table:

@@ -23,6 +23,7 @@ from softaug.metrics import (
     summed_gap,
     verdict,
 )
+from softaug.recipes import differences
 from softaug.training.environment import environment
 
 SCHEMA = 1
@@ -105,7 +106,16 @@ def _arms(folders: Sequence[Path]) -> dict[str, list[tuple[Path, dict[str, Any]]
         if len(set(seeds)) < len(seeds):
             rule = f"runs of {name} must have different seeds"
             refuse("compare", rule, seeds, "give each changed run a --name of its own")
+        _check_same_recipe(name, [evaluation["recipe"] for _, evaluation in arm])
     return arms
+
+
+def _check_same_recipe(name: str, recipes: Sequence[Mapping[str, Any]]) -> None:
+    for other in recipes[1:]:
+        changed = [d for d in differences(recipes[0], other) if not d.startswith("seed: ")]
+        if changed:
+            rule = f"runs called {name} must differ in nothing but the seed"
+            refuse("compare", rule, "; ".join(changed), "give a changed run a --name of its own")
 
 
 def _seed(evaluation: Mapping[str, Any]) -> int:

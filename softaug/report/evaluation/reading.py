@@ -139,17 +139,31 @@ def _check_evaluation(evaluation: Evaluation, first: Evaluation, who: str) -> No
     _need("test" in evaluation["sets"], who, "sets must hold test", list(evaluation["sets"]))
     for name, measured in evaluation["sets"].items():
         _check_set(measured, f"{who}, set {name!r}")
-    edges = evaluation["sets"]["test"]["reliability"]["before"]["edges"]
-    wanted = first["sets"]["test"]["reliability"]["before"]["edges"]
-    _need(edges == wanted, who, "all must have the same reliability edges", edges)
+    edges, wanted = _edges(evaluation), _edges(first)
+    _need(edges == wanted, who, "all must have the same bins of confidence", edges)
     _need(bool(evaluation["temperature"]["values"]), who, "there must be a temperature", "none")
     _check_classes(evaluation, who)
     levels = {name: ordeal["levels"] for name, ordeal in evaluation["robustness"].items()}
     for name, ordeal in evaluation["robustness"].items():
         _check_ordeal(ordeal, f"{who}, {name}")
-    others = {name: ordeal["levels"] for name, ordeal in first["robustness"].items()}
-    _need(levels == others, who, "all must have the same robustness levels", levels)
+    wanted_levels = {name: ordeal["levels"] for name, ordeal in first["robustness"].items()}
+    _need(levels == wanted_levels, who, "all must have the same robustness levels", levels)
     _check_examples(evaluation, who)
+    shown, others = _shown(evaluation), _shown(first)
+    _need(shown == others, who, "all must have the same examples", shown)
+
+
+def _shown(evaluation: Evaluation) -> tuple[list[tuple[int, int]], list[tuple[float, int]]]:
+    """What the examples are: places and labels, hidden shares and how many."""
+    examples = evaluation["examples"]
+    whole = [(example["index"], example["label"]) for example in examples["whole"]]
+    return whole, [(hidden["share"], len(hidden["images"])) for hidden in examples["occluded"]]
+
+
+def _edges(evaluation: Evaluation) -> tuple[list[float], list[float], int]:
+    test = evaluation["sets"]["test"]
+    parts = test["reliability"]
+    return parts["before"]["edges"], parts["after"]["edges"], len(test["histogram"]["right"])
 
 
 def _check_set(measured: TestSet, who: str) -> None:
@@ -211,8 +225,6 @@ def _check_pair(pair: Pair, comparison: Comparison, who: str) -> None:
         verdict = pair["verdicts"].get(key)
         good = verdict is not None and verdict["word"] in get_args(Word)
         _need(good, who, f"verdicts must hold {key}: {', '.join(get_args(Word))}", verdict)
-        there = key in pair["by_seed"] or key in pair["by_image"]
-        _need(there, who, f"a pair must hold the difference of {key}", "none")
 
 
 def open_png(text: str) -> Image.Image:

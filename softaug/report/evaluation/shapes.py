@@ -56,7 +56,9 @@ class Calibration(TypedDict):
 
     nll: float
     brier: float
+    ece_10: float
     ece_15: float
+    ece_15_mass: float
     gap: float
 
 

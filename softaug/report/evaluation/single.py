@@ -51,7 +51,9 @@ def _on_test(evaluation: Evaluation) -> list[tuple[Measure, float]]:
         (_measure("top5_error", "Top-5 error, %"), test["top5_error"]),
         (_measure("nll", "NLL", 3), before["nll"]),
         (_measure("brier", "Brier score", 3), before["brier"]),
+        (_measure("ece_10", "ECE (10 bins), %"), before["ece_10"]),
         (_measure("ece_15", "ECE (15 bins), %"), before["ece_15"]),
+        (_measure("ece_15_mass", "ECE (15 equal masses), %"), before["ece_15_mass"]),
         (_measure("nll_scaled", "NLL, scaled", 3), after["nll"]),
         (_measure("ece_15_scaled", "ECE (15 bins), scaled, %"), after["ece_15"]),
     ]

@@ -1,0 +1,140 @@
+"""`softaug show`: what a recipe's augmentation does to one's own images."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import tyro
+from torch import Tensor
+
+from softaug.checks import check_choice, check_whole, refuse
+from softaug.data.folder import read_image
+from softaug.evaluation.show_draws import draw_versions
+from softaug.evaluation.show_picture import MOST_LINES, Row, draw_picture, num_lines
+from softaug.recipes.recipe import NormalOffsets, Recipe
+from softaug.training.command import read_recipe
+
+WHO = "show"
+ENDINGS = ("png", "svg")
+LABELS = {
+    "none": "hard labels",
+    "target": "soft targets",
+    "weight": "soft weights",
+    "both": "soft targets and weights",
+}
+
+
+def transforms(
+    images: Annotated[tuple[Path, ...], tyro.conf.Positional],
+    recipe: str = "cifar100-resnet18-soft",
+    draws: int = 8,
+    size: int = 224,
+    seed: int = 0,
+    classes: int = 100,
+    out: Path = Path("soft-transforms.png"),
+) -> None:
+    """Draw what a recipe's augmentation does to your images, and how sure their labels stay.
+
+    Args:
+        images: Image files, a row of the picture for each.
+        recipe: A name that `softaug recipes` lists, or a recipe.json.
+        draws: Augmented versions of each image.
+        size: Edge in pixels that images are brought to, as in training on a folder; offsets in
+            pixels (the usual crop's) are pixels of this. CIFAR's is 32.
+        seed: Another one draws other versions; the same draws the same picture.
+        classes: Number of classes; chance is 1 of them.
+        out: The picture, .png or .svg.
+    """
+    chosen = read_recipe(recipe)
+    made = show_transforms(
+        images, chosen, out, draws=draws, size=size, seed=seed, num_classes=classes
+    )
+    print(made)
+
+
+def show_transforms(
+    images: Sequence[Path],
+    recipe: Recipe,
+    out: Path,
+    *,
+    draws: int = 8,
+    size: int = 224,
+    seed: int = 0,
+    num_classes: int = 100,
+) -> Path:
+    """Draw each image beside `draws` augmented versions of it into `out`, a PNG or SVG file.
+
+    Under each version: the confidence of its label, the visible share, and what is retained.
+    """
+    _check_numbers(draws, size, seed, num_classes)
+    _check_count(len(images), draws)
+    ending = _ending(out)
+    originals = torch.stack([_read(path, size) for path in images])
+    versions = draw_versions(originals, recipe, draws=draws, seed=seed, num_classes=num_classes)
+    parts = zip(images, originals, versions, strict=True)
+    rows = [Row(path.name, original, found) for path, original, found in parts]
+    about = f"{describe_augment(recipe, size)}; {num_classes} classes, seed {seed}"
+    return _write(draw_picture(rows, recipe.name, about, ending), out)
+
+
+def describe_augment(recipe: Recipe, size: int) -> str:
+    """What is done to images and labels, in words.
+
+    >>> from softaug.recipes import find
+    >>> describe_augment(find("cifar100-resnet18-soft").recipe, 32)
+    'flip, crop (offsets normal, sd 0.3 edges; k = 2), soft targets and weights'
+    """
+    augment, crop = recipe.augment, recipe.augment.crop
+    if isinstance(crop, NormalOffsets):
+        offsets = f"offsets normal, sd {crop.sigma:g} edges"
+    else:
+        offsets = f"offsets up to {crop.reach} of {size} pixels"
+    words = {
+        "policy": "" if augment.policy == "none" else augment.policy,
+        "flip": "flip" if augment.flip else "",
+        "crop": f"crop ({offsets}; k = {crop.k:g})",
+    }
+    steps = [words[step] for step in augment.order if words[step]]
+    return ", ".join([*steps, LABELS[recipe.loss.soften]])
+
+
+def _check_numbers(draws: int, size: int, seed: int, num_classes: int) -> None:
+    check_whole(WHO, "draws", draws, least=1)
+    check_whole(WHO, "size", size, least=8)
+    check_whole(WHO, "seed", seed, least=0)
+    check_whole(WHO, "classes", num_classes, least=2)
+
+
+def _check_count(images: int, draws: int) -> None:
+    if not images:
+        refuse(WHO, "at least one image must be given", "none", "name image files")
+    if images * num_lines(draws) > MOST_LINES:
+        rule = f"a picture has at most {MOST_LINES} lines of versions"
+        remedy = "give fewer images or draws"
+        refuse(WHO, rule, f"{images} images of {num_lines(draws)}", remedy)
+
+
+def _ending(out: Path) -> str:
+    ending = out.suffix.lower().removeprefix(".")
+    check_choice(WHO, "the ending of out", ending, ENDINGS)
+    return ending
+
+
+def _read(path: Path, size: int) -> Tensor:
+    if not path.is_file():
+        got = "a folder" if path.is_dir() else "no such file"
+        refuse(WHO, f"{path} must be an image file", got)
+    try:
+        return read_image(str(path), size)
+    except ValueError as refused:  # the reader speaks of folders
+        raise ValueError(f"{WHO}: {str(refused).removeprefix('folder: ')}") from None
+
+
+def _write(content: bytes, out: Path) -> Path:
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_bytes(content)
+    except OSError as failed:
+        refuse(WHO, f"{out} must be a file that can be written", failed.strerror)
+    return out

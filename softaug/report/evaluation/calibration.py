@@ -1,0 +1,129 @@
+"""Reliability diagrams before and after temperature scaling, and confidence histograms."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from matplotlib.figure import Figure
+
+from softaug.report.evaluation.drawing import Colours, Picture, slug
+from softaug.report.evaluation.shapes import Arm
+from softaug.report.evaluation.tables import Cell, Table, number, plain_table, whole
+from softaug.report.figures.reliability import (
+    HEIGHT,
+    Bin,
+    describe_bins,
+    draw_bins,
+    means,
+    pool,
+)
+from softaug.report.palette import INK
+from softaug.report.svg import fraction_axis
+
+When = Literal["before", "after"]
+
+
+def reliability_pictures(arms: Sequence[Arm]) -> list[Picture]:
+    """Before and after scaling, for each arm."""
+    return [_reliability(arm, i, when) for i, arm in enumerate(arms) for when in _WHEN]
+
+
+_WHEN: tuple[When, When] = ("before", "after")
+
+
+def _reliability(arm: Arm, index: int, when: When) -> Picture:
+    bins = pool([e["sets"]["test"]["reliability"][when] for e in arm["evaluations"]])
+    name = f"reliability-{when}-{index}-{slug(arm['name'])}"
+    confidence, accuracy = means(bins)
+    lean = "over" if confidence > accuracy else "under"
+    calibrations = [e["sets"]["test"][when]["ece_15"] for e in arm["evaluations"]]
+    ece = sum(calibrations) / len(calibrations)
+    caption = (
+        f"{arm['name']}, {when} temperature scaling: mean confidence {100 * confidence:.1f} %, "
+        f"accuracy {100 * accuracy:.1f} %, {lean}-confident by "
+        f"{100 * abs(confidence - accuracy):.1f} points; ECE {100 * ece:.2f} %, mean over "
+        f"{len(calibrations)} seed{'s' if len(calibrations) > 1 else ''}, whose bins are pooled."
+    )
+
+    def draw(figure: Figure, colours: Colours) -> None:
+        draw_bins(figure, bins, colours(index))
+
+    alt = describe_bins(f"{arm['name']} {when} temperature scaling", bins)
+    return Picture(name, alt, caption, HEIGHT, draw, _bin_table(name, bins))
+
+
+def _bin_table(name: str, bins: Sequence[Bin]) -> Table:
+    rows = [
+        [
+            Cell(f"{100 * part.low:.0f}–{100 * part.high:.0f}", part.low),
+            whole(part.count),
+            number(part.confidence, 1, 100),
+            number(part.accuracy, 1, 100),
+        ]
+        for part in bins
+    ]
+    heads = ["Confidence, %", "Answers", "Mean confidence, %", "Accuracy, %"]
+    return plain_table(f"{name}-data", "Bins that hold answers.", heads, rows)
+
+
+def histogram_pictures(arms: Sequence[Arm]) -> list[Picture]:
+    """How sure right and wrong answers were, for each arm."""
+    return [_histogram(arm, index) for index, arm in enumerate(arms)]
+
+
+def _histogram(arm: Arm, index: int) -> Picture:
+    right, wrong = (_summed(arm, side) for side in ("right", "wrong"))
+    name = f"confidence-{index}-{slug(arm['name'])}"
+    num = len(right)
+    first = 9 * num // 10  # the bin that holds 90 %
+    least = f"{100 * first / num:g} %"
+    told = [f"{sum(side[first:]):,} of {sum(side):,} {word}" for side, word in _sides(right, wrong)]
+
+    def draw(figure: Figure, colours: Colours) -> None:
+        axes = figure.add_subplot()
+        lows = [place / num for place in range(num)]
+        bars: dict[str, Any] = {"width": 1 / num, "align": "edge", "linewidth": 0.8}
+        axes.bar(lows, right, color=colours(index), alpha=0.45, label="right", **bars)
+        axes.bar(lows, wrong, color="none", edgecolor=INK, hatch="//////", label="wrong", **bars)
+        axes.set_yscale("symlog", linthresh=1)
+        top = max(*right, *wrong, 1)
+        ticks = [0, *(10**power for power in range(len(str(top))))]
+        axes.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
+        axes.set_yticks([], minor=True)
+        axes.set(xlim=(0, 1), ylim=(0, 2 * top), xlabel="confidence, %", ylabel="answers")
+        fraction_axis(axes, x=True)
+        figure.legend(loc="outside upper left", ncols=2, handlelength=1.6)
+
+    alt = (
+        f"Confidence of the answers of {arm['name']}: with {least} or more were given "
+        f"{' and '.join(told)} answers."
+    )
+    caption = (
+        f"{arm['name']}: with a confidence of {least} or more, {' and '.join(told)} answers. "
+        "Logarithmic scale; the hatched bars stand before the plain ones, not on top of them."
+    )
+    return Picture(name, alt, caption, 215, draw, _histogram_table(name, right, wrong))
+
+
+def _sides(right: list[int], wrong: list[int]) -> list[tuple[list[int], str]]:
+    return [(right, "right"), (wrong, "wrong")]
+
+
+def _summed(arm: Arm, side: str) -> list[int]:
+    parts = [e["sets"]["test"]["histogram"] for e in arm["evaluations"]]
+    columns = [part["right"] if side == "right" else part["wrong"] for part in parts]
+    return [sum(values) for values in zip(*columns, strict=True)]
+
+
+def _histogram_table(name: str, right: list[int], wrong: list[int]) -> Table:
+    num = len(right)
+    rows = [
+        [
+            Cell(f"{100 * place / num:.0f}–{100 * (place + 1) / num:.0f}", place / num),
+            whole(right[place]),
+            whole(wrong[place]),
+        ]
+        for place in range(num)
+        if right[place] or wrong[place]
+    ]
+    heads = ["Confidence, %", "Right answers", "Wrong answers"]
+    return plain_table(f"{name}-data", "Summed over seeds; empty bins left out.", heads, rows)

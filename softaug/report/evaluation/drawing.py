@@ -1,0 +1,99 @@
+"""A figure of the page, and the same figure as SVG and PNG files for a paper."""
+
+import io
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+from matplotlib import style
+from matplotlib.figure import Figure
+
+from softaug.report.evaluation.tables import Table
+from softaug.report.palette import LINE_STYLES, MARKERS, PAGE, SERIES, series
+from softaug.report.svg import STYLE, WIDTH, draw_svg
+
+Colours = Callable[[int], str]
+_DPI = 200
+_GRID = next(colour.light for colour in PAGE if colour.variable == "--grid")
+_PRINT = {**STYLE, "grid.color": _GRID, "svg.fonttype": "path", "savefig.facecolor": "white"}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What is drawn, said and tabled of one figure; `name` is that of its files.
+
+    `draw` puts it on a figure in given colours (of the page, or of paper).
+    """
+
+    name: str
+    alt: str
+    caption: str
+    height: int
+    draw: Callable[[Figure, Colours], None]
+    table: Table | None = None
+    width: int = WIDTH
+    summary: str = "Numbers and files"
+
+    def inline(self) -> Markup:
+        """SVG for the page: follows its light and dark colours."""
+        with _no_glyph_warnings():
+            return draw_svg(self.name, self.alt, self.height, lambda f: self.draw(f, series))
+
+    def files(self) -> Mapping[str, bytes]:
+        """{"svg": ..., "png": ...}: on white; equal input gives equal SVG."""
+        found = {}
+        with style.context(["default", _PRINT]), _no_glyph_warnings():
+            size = (self.width / 72, self.height / 72)
+            figure = Figure(figsize=size, layout="constrained")
+            self.draw(figure, _light)
+            for kind in ("svg", "png"):
+                buffer = io.BytesIO()
+                figure.savefig(buffer, format=kind, dpi=_DPI, metadata=self._metadata(kind))
+                found[kind] = buffer.getvalue()
+        return found
+
+    def _metadata(self, kind: str) -> dict[str, Any]:
+        if kind == "png":
+            return {"Software": None, "Description": self.alt.encode("ascii", "replace").decode()}
+        return {"Date": None, "Creator": None, "Title": self.name, "Description": self.alt}
+
+
+def _light(index: int) -> str:
+    return SERIES[index % len(SERIES)].light
+
+
+@contextmanager
+def _no_glyph_warnings() -> Any:
+    """Class names may be in any script; DejaVu draws a box for what it lacks."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        yield
+
+
+def line(index: int, colours: Colours) -> dict[str, Any]:
+    """Colour, dash and marker of an arm."""
+    return {
+        "color": colours(index),
+        "linestyle": LINE_STYLES[index % len(LINE_STYLES)],
+        "marker": MARKERS[index % len(MARKERS)],
+    }
+
+
+def literal(text: str, limit: int = 44) -> str:
+    """Text as matplotlib shall draw it: one line, no mathematics, not too long."""
+    shown = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    cut = shown if len(shown) <= limit else shown[: limit - 1] + "…"
+    return cut.replace("$", r"\$")
+
+
+def slug(text: str) -> str:
+    """Part of a file name.
+
+    >>> slug("../Soft crop, k = 2")
+    'soft-crop-k-2'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "arm"

@@ -1,0 +1,265 @@
+"""Tables of the page: what is shown, what it is sorted by, and what is copied as CSV."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from softaug.metrics import Estimate, Interval, seed_interval
+from softaug.report.evaluation.shapes import Arm, Comparison, Measure, Pair, show, signed
+
+NONE = "–"
+SIGNS = {"better": "▲", "worse": "▼", "no difference shown": "="}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A text; the number it is sorted by; its parts as CSV has them (default: the text)."""
+
+    text: str
+    value: float | None = None
+    csv: tuple[str, ...] = ()
+    best: bool = False
+
+    @property
+    def parts(self) -> list[str]:
+        return list(self.csv or (self.text,))
+
+    @property
+    def is_text(self) -> bool:
+        return self.value is None and self.text != NONE
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading, and the headings of its parts in CSV."""
+
+    name: str
+    csv: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> list[str]:
+        return list(self.csv or (self.name,))
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells; the first cell of a row is its heading. `name` is unique on the page."""
+
+    name: str
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+    def is_text(self, place: int) -> bool:
+        """Whether a column holds words, not numbers."""
+        return any(row[place].is_text for row in self.rows)
+
+
+def plain_table(
+    name: str, caption: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]]
+) -> Table:
+    """A table whose columns have one part each."""
+    return Table(name, caption, tuple(map(Column, heads)), tuple(map(tuple, rows)))
+
+
+def number(value: float | None, digits: int = 2, scale: float = 1) -> Cell:
+    """A number as a cell; CSV has it in full."""
+    if value is None:
+        return Cell(NONE)
+    return Cell(f"{value * scale:.{digits}f}".replace("-", "−"), value * scale, (repr(value),))
+
+
+def whole(value: int) -> Cell:
+    """A count as a cell."""
+    return Cell(f"{value:,}", value, (str(value),))
+
+
+def arrow(measure: Measure) -> str:
+    """Which way is better."""
+    return "↑" if measure["higher_is_better"] else "↓"
+
+
+def best_arms(comparison: Comparison, measure: Measure) -> list[str]:
+    """Names of the arms with the best mean, where there are several arms."""
+    means = {a["name"]: a["estimates"][measure["key"]]["mean"] for a in comparison["arms"]}
+    if len(means) < 2:
+        return []
+    top = max(means.values()) if measure["higher_is_better"] else min(means.values())
+    return [name for name, mean in means.items() if mean == top]
+
+
+def mean_text(measure: Measure, arm: Arm) -> str:
+    """Mean ± standard error of an arm."""
+    found = arm["estimates"][measure["key"]]
+    spread = "" if found["se"] is None else f" ± {show(measure, found['se'])}"
+    return show(measure, found["mean"]) + spread
+
+
+def main_table(comparison: Comparison) -> Table:
+    """Measures against arms."""
+    arms = comparison["arms"]
+    heads = [_arm_column(arm["name"]) for arm in arms]
+    rows = []
+    for measure in comparison["measures"]:
+        best = best_arms(comparison, measure)
+        cells = [_mean_cell(measure, arm, arm["name"] in best) for arm in arms]
+        rows.append((_label(measure), *cells))
+    test = arms[0]["evaluations"][0]["sets"]["test"]
+    caption = (
+        f"{over_seeds(arms)}; {test['n']:,} test images. ↓ lower is better, ↑ higher is better, "
+        "★ best mean of the row, which need not be a difference beyond chance. NLL: negative "
+        "log-likelihood. ECE: expected calibration error, the mean gap between confidence and "
+        "accuracy. Scaled: after temperature scaling."
+    )
+    return Table("all-measures", caption, (Column("Measure"), *heads), tuple(rows))
+
+
+def over_seeds(arms: Sequence[Arm]) -> str:
+    """Over how many seeds the means are."""
+    counts = [len(arm["seeds"]) for arm in arms]
+    if max(counts) == 1:
+        return "One seed: no standard error"
+    told = str(counts[0])
+    if len(set(counts)) > 1:
+        told = ", ".join(f"{n} ({arm['name']})" for n, arm in zip(counts, arms, strict=True))
+    return f"Mean ± standard error over n = {told} seeds"
+
+
+def _label(measure: Measure) -> Cell:
+    """A measure as the heading of a row, with the way that is better."""
+    return Cell(f"{measure['label']}\N{NO-BREAK SPACE}{arrow(measure)}", csv=(measure["label"],))
+
+
+def _arm_column(name: str) -> Column:
+    return Column(name, (f"{name} mean", f"{name} standard error", f"{name} n"))
+
+
+def _mean_cell(measure: Measure, arm: Arm, best: bool) -> Cell:
+    found = arm["estimates"][measure["key"]]
+    se = "" if found["se"] is None else repr(found["se"])
+    csv = (repr(found["mean"]), se, str(found["n"]))
+    return Cell(mean_text(measure, arm), found["mean"], csv, best)
+
+
+def seed_range(pair: Pair, key: str) -> Interval | None:
+    """The 95 % interval of a difference over seeds; None with fewer than two."""
+    found = pair["by_seed"].get(key)
+    if found is None or found["se"] is None:
+        return None
+    return seed_interval(Estimate(found["mean"], found["se"], found["n"]))
+
+
+def image_range(pair: Pair, key: str) -> Interval | None:
+    """The 95 % interval of a difference over images, where there is one."""
+    found = pair["by_image"].get(key)
+    return None if found is None else Interval(**found)
+
+
+def range_text(measure: Measure, found: Interval) -> str:
+    """The ends of an interval."""
+    return f"{signed(measure, found.low)} to {signed(measure, found.high)}"
+
+
+def difference(pair: Pair, key: str) -> float | None:
+    """The mean difference over seeds, else that over images."""
+    if key in pair["by_seed"]:
+        return pair["by_seed"][key]["mean"]
+    return pair["by_image"][key]["value"] if key in pair["by_image"] else None
+
+
+def judged(pair: Pair, key: str) -> Interval | None:
+    """The interval that the verdict is about."""
+    over = pair["verdicts"][key]["over"]
+    return image_range(pair, key) if over == "images" else seed_range(pair, key)
+
+
+def pair_table(pair: Pair, measures: Sequence[Measure], index: int) -> Table:
+    """Differences, their intervals and verdicts."""
+    images = ("images difference", "images low", "images high")
+    columns = (
+        Column("Measure"),
+        Column("Difference"),
+        Column("95 % interval over seeds", ("seeds low", "seeds high")),
+        Column("One pair of runs, 95 % interval over images", images),
+        Column("Verdict"),
+    )
+    rows = [_pair_row(pair, measure) for measure in measures]
+    seeds = ", ".join(map(str, pair["seeds"])) or "none"
+    caption = (
+        f"{pair['arm']} minus {pair['against']}, in points where the measure is in %. Over "
+        f"seeds: Student’s t on differences paired by seed (shared seeds: {seeds}). Over images: "
+        "paired bootstrap of one pair of runs, whose difference is given first; it says nothing "
+        "about other seeds. ▲ better and "
+        "▼ worse mean that the interval excludes zero; = means that no difference was shown, "
+        "which is not “equal”. Of twenty true ties, about one would be called a difference."
+    )
+    return Table(f"pair-{index}", caption, columns, tuple(rows))
+
+
+def _pair_row(pair: Pair, measure: Measure) -> tuple[Cell, ...]:
+    key, verdict = measure["key"], pair["verdicts"][measure["key"]]
+    found = difference(pair, key)
+    shown = Cell(NONE) if found is None else Cell(signed(measure, found), found, (repr(found),))
+    return (
+        _label(measure),
+        shown,
+        _range_cell(measure, seed_range(pair, key)),
+        _image_cell(measure, image_range(pair, key)),
+        Cell(f"{SIGNS[verdict['word']]} {verdict['text']}", csv=(verdict["text"],)),
+    )
+
+
+def _range_cell(measure: Measure, found: Interval | None) -> Cell:
+    if found is None:
+        return Cell(NONE, csv=("", ""))
+    return Cell(range_text(measure, found), found.low, (repr(found.low), repr(found.high)))
+
+
+def _image_cell(measure: Measure, found: Interval | None) -> Cell:
+    if found is None:
+        return Cell(NONE, csv=("", "", ""))
+    ends = _range_cell(measure, found)
+    text = f"{signed(measure, found.value)} ({ends.text})"
+    return Cell(text, found.value, (repr(found.value), *ends.csv))
+
+
+def run_table(comparison: Comparison) -> Table:
+    """Every evaluation with all its measures."""
+    measures = comparison["measures"]
+    rows = []
+    for arm in comparison["arms"]:
+        for place, seed in enumerate(arm["seeds"]):
+            values = ((m, arm["values"][m["key"]][place]) for m in measures)
+            cells = [Cell(show(m, value), value, (repr(value),)) for m, value in values]
+            rows.append((Cell(arm["name"]), Cell(str(seed), seed), *cells))
+    heads = ["Arm", "Seed", *(measure["label"] for measure in measures)]
+    return plain_table("every-run", "Every evaluation, each measure.", heads, rows)
+
+
+def temperature_table(comparison: Comparison) -> Table:
+    """The temperatures of every evaluation and what they do."""
+    rows = []
+    for arm in comparison["arms"]:
+        for seed, evaluation in zip(arm["seeds"], arm["evaluations"], strict=True):
+            test, fitted = evaluation["sets"]["test"], evaluation["temperature"]
+            values = fitted["values"]
+            told = Cell(", ".join(f"{v:.3f}" for v in values), values[0], (_joined(values),))
+            rows.append(
+                (
+                    Cell(arm["name"]),
+                    Cell(str(seed), seed),
+                    told,
+                    number(test["before"]["nll"], 3),
+                    number(test["after"]["nll"], 3),
+                    number(test["before"]["ece_15"], 2, 100),
+                    number(test["after"]["ece_15"], 2, 100),
+                    Cell(fitted["how"]),
+                )
+            )
+    heads = ["Arm", "Seed", "Temperature", "NLL before", "NLL after"]
+    heads += ["ECE before, %", "ECE after, %", "How it was fitted"]
+    caption = "Above 1, the network was over-confident; below 1, under-confident."
+    return plain_table("temperature", caption, heads, rows)
+
+
+def _joined(values: Sequence[float]) -> str:
+    return " ".join(map(repr, values))

@@ -1,0 +1,118 @@
+"""Tables, sentences and the terminal: words and numbers from the file."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from softaug.report.evaluation import print_comparison
+from softaug.report.evaluation.headline import findings
+from softaug.report.evaluation.reading import check_comparison
+from softaug.report.evaluation.settings import commands, environment_rows, recipe_tables
+from softaug.report.evaluation.tables import main_table, pair_table, run_table
+
+
+def texts(table):
+    return [[cell.text for cell in row] for row in table.rows]
+
+
+def test_main_table_shows_means_and_marks_the_best(comparison):
+    table = main_table(comparison)
+    assert texts(table)[0] == ["Error, %\N{NO-BREAK SPACE}↓", "12.00 ± 2.00", "7.50 ± 1.50"]
+    assert [[cell.best for cell in row[1:]] for row in table.rows] == [[False, True]] * 4
+    assert table.rows[0][1].csv == ("0.12000000000000001", "0.020000000000000004", "2")
+    assert "n = 2 seeds; 1,000 test images" in table.caption
+
+
+def test_pair_table_shows_difference_intervals_and_verdict(comparison):
+    table = pair_table(comparison["pairs"][0], comparison["measures"], 0)
+    first = texts(table)[0]
+    assert first[1:3] == ["−4.50", "−10.85 to +1.85"]  # 12.706 standard errors of 0.5
+    assert first[3:] == ["−4.00 (−6.25 to −1.75)", "▲ better (n = 2 seeds)"]
+    assert texts(table)[3][3:] == ["–", "▼ worse (n = 2 seeds)"]
+
+
+def test_run_table_has_a_row_for_each_run(comparison):
+    assert texts(run_table(comparison))[3][:4] == ["soft", "1", "9.00", "0.180"]
+
+
+def test_headline_tells_verdicts_with_n(comparison):
+    (finding,) = findings(comparison)
+    assert finding.sentence == (
+        "soft against hard: better in error; worse in accuracy, 40% hidden; "
+        "no difference shown in NLL and ECE (15 bins)."
+    )
+    phrase = "−4.50 points, 95 % interval −10.85 to +1.85, n = 2 seeds"
+    assert finding.lines[0].phrase == phrase
+    assert "12.7 standard errors" in finding.note
+
+
+def test_a_verdict_over_images_tells_the_difference_of_that_pair(comparison):
+    pair = comparison["pairs"][0]
+    pair["by_seed"], pair["seeds"] = {}, []
+    verdict = {"word": "better", "n": 1000, "over": "images", "text": "better"}
+    pair["verdicts"]["error"] = verdict
+    (finding,) = findings(comparison)
+    assert finding.lines[0].phrase == "−4.00 points, 95 % interval −6.25 to −1.75, n = 1,000 images"
+    assert finding.lines[1].phrase == "not known, n = 2 seeds"
+    assert "another seed may turn" in finding.note
+
+
+def test_headline_of_one_evaluation(evaluation):
+    (finding,) = findings(check_comparison(evaluation))
+    assert finding.sentence == "soft: error 6.00 % (95 % interval over images 4.00 to 8.00)."
+    assert "nothing to compare" in finding.note
+
+
+def test_recipe_tables_part_what_differs(comparison):
+    comparison["arms"][1]["evaluations"][1]["recipe"]["data"]["validation"] = 5
+    unlike, alike = map(texts, recipe_tables(comparison["arms"]))
+    assert ["loss.soften", "none", "both"] in unlike
+    assert ["data.validation", "0", "0 (seed 0); 5 (seed 1)"] in unlike
+    assert ["model", "resnet8"] in alike
+    assert "seed" not in [row[0] for row in unlike + alike]
+
+
+def test_commands_make_it_again(comparison):
+    comparison["arms"][0]["evaluations"][0]["members"][0]["folder"] = "/my runs/a; rm"
+    found = commands(comparison)
+    assert found[0] == "softaug train '/my runs/a; rm/recipe.json'"
+    assert "softaug evaluate /runs/soft-seed0 --draws 2" in found
+    assert found[-1].startswith("softaug compare '/my runs/a; rm' /runs/hard-seed1")
+
+
+def test_commands_of_an_ensemble(evaluation):
+    evaluation["members"] *= 2
+    found = commands(check_comparison(evaluation))
+    assert found[-1] == "softaug evaluate /runs/soft-seed0 /runs/soft-seed0 --ensemble --draws 2"
+
+
+def test_environment_tells_all_that_differ(comparison):
+    comparison["environment"]["torch"] = "3.0"
+    found = dict(environment_rows(comparison))
+    assert found["torch"] == "2.10.0; 3.0"
+    assert found["commit"] == "not known"
+
+
+@pytest.fixture
+def printed(written):
+    def run(**options):
+        out = io.StringIO()
+        print_comparison(written, Console(file=out, width=100, **options))
+        return out.getvalue()
+
+    return run
+
+
+def test_plain_lines_where_there_is_no_terminal(printed):
+    lines = printed().splitlines()
+    assert lines[0] == "hard (n = 2):"
+    assert "  Error, %: 7.50 ± 1.50 *" in lines
+    assert "  Error, %: −4.50 [−10.85 to +1.85], better (n = 2 seeds)" in lines
+
+
+def test_a_table_in_a_terminal(printed):
+    text = printed(force_terminal=True, no_color=True, color_system=None)
+    assert "12.00 ± 2.00" in text
+    assert "soft against hard:" in text
+    assert text.splitlines()[0].split() == ["hard", "soft"]
