@@ -1,4 +1,5 @@
 import hashlib
+import io
 import json
 import shutil
 from pathlib import Path
@@ -7,9 +8,10 @@ import pytest
 import safetensors.torch
 import torch
 from PIL import Image
+from rich.console import Console
 
 from softaug.data.load import load
-from softaug.evaluation.command import evaluate
+from softaug.evaluation.command import evaluate_each
 from softaug.evaluation.evaluate import Evaluation, EvaluationOptions, read_evaluation
 from softaug.evaluation.measures import measures, scale_by_halves
 from softaug.evaluation.run import open_run
@@ -124,15 +126,17 @@ def test_a_second_test_set_is_measured_by_itself(measured, runs):
     assert measured["sets"]["again"] == measures(logits, labels, scaled)
 
 
-def test_the_command_gives_the_same_numbers_again(measured, runs, tmp_path, capsys):
+def test_the_command_gives_the_same_numbers_again(measured, runs, tmp_path):
     again = Path(shutil.copytree(runs.test, tmp_path / "run"))
     (again / "evaluation.json").unlink()
-    options = EvaluationOptions(device="cpu", draws=1, also=(f"again={runs.test / 'again.npz'}",))
-    evaluate((again,), options)
+    also = f"again={runs.test / 'again.npz'}"
+    options = EvaluationOptions(device="cpu", draws=1, also=(also,))
+    console = Console(file=io.StringIO(), width=100)
+    assert list(evaluate_each([again], options, False, None, console)) == [again]
     found = read_evaluation(again)
     found["members"][0]["folder"] = measured["members"][0]["folder"]
     assert without_date(found) == without_date(measured)
-    shown = capsys.readouterr().out
+    shown = console.file.getvalue()
     assert f"{100 * measured['sets']['test']['error']:.2f}" in shown
     assert "accuracy, occlusion 0.2, %" in shown
 
@@ -197,7 +201,7 @@ def test_an_ensemble_of_a_run_with_itself_is_the_run(measured, runs, evaluated, 
 def test_an_ensemble_for_different_data_is_refused(runs, evaluated, tmp_path):
     name = f"folder:{digit_folder(tmp_path / 'digits', 'train', 'val')}"
     other = copy_run(runs.test, tmp_path / "other", name=name, size=16, per_class=None)
-    rule = r"must be for the same data, got folder:.* beside digits"
+    rule = r"must be for the same data.* got folder:.* beside digits"
     with pytest.raises(ValueError, match=rule):
         evaluated([runs.test, other], tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -231,11 +235,30 @@ def test_a_number_of_draws_that_is_none_is_refused(draws):
         EvaluationOptions(draws=draws)
 
 
-def test_the_command_refuses_no_run_and_a_needless_out(runs):
-    with pytest.raises(ValueError, match="at least one run must be given, got none"):
-        evaluate((), EvaluationOptions())
-    with pytest.raises(ValueError, match="out is for --ensemble"):
-        evaluate((runs.test,), EvaluationOptions(), out=Path("x"))
+@pytest.mark.parametrize(
+    ("folders", "out", "rule"),
+    [
+        ([], None, "at least one run must be given, got none; name a run's folder"),
+        (["run"], "out", "out is for --ensemble"),
+    ],
+)
+def test_the_command_refuses_no_run_and_a_needless_out(folders, out, rule):
+    with pytest.raises(ValueError, match=f"evaluate: {rule}"):
+        next(evaluate_each(folders, EvaluationOptions(), False, out, Console(quiet=True)))
+
+
+@pytest.mark.usefixtures("unmeasured")
+@pytest.mark.parametrize("out", [None, "mine"])
+def test_an_ensemble_goes_beside_its_first_run_or_where_it_is_told(
+    runs, tmp_path, out, monkeypatch
+):
+    monkeypatch.setattr("softaug.evaluation.command._table", lambda found: "")
+    first = copy_run(runs.test, tmp_path / "first")
+    wanted = out and tmp_path / out
+    options = EvaluationOptions(device="cpu")
+    (folder,) = evaluate_each([first, runs.test], options, True, wanted, Console(quiet=True))
+    assert folder == (wanted or tmp_path / "ensemble-first")
+    assert (folder / "evaluation.json").is_file()
 
 
 def test_a_wrong_second_set_is_refused_before_anything_is_measured(runs, evaluated, tmp_path):

@@ -36,12 +36,12 @@ def _reliability(arm: Arm, index: int, when: When) -> Picture:
     confidence, accuracy = means(bins)
     lean = "over" if confidence > accuracy else "under"
     calibrations = [e["sets"]["test"][when]["ece_15"] for e in arm["evaluations"]]
-    ece = sum(calibrations) / len(calibrations)
+    ece, num = sum(calibrations) / len(calibrations), len(calibrations)
+    pooled = f", mean over {num} seeds, whose bins are pooled" if num > 1 else ""
     caption = (
         f"{arm['name']}, {when} temperature scaling: mean confidence {100 * confidence:.1f} %, "
         f"accuracy {100 * accuracy:.1f} %, {lean}-confident by "
-        f"{100 * abs(confidence - accuracy):.1f} points; ECE {100 * ece:.2f} %, mean over "
-        f"{len(calibrations)} seed{'s' if len(calibrations) > 1 else ''}, whose bins are pooled."
+        f"{100 * abs(confidence - accuracy):.1f} points; ECE {100 * ece:.2f} %{pooled}."
     )
 
     def draw(figure: Figure, colours: Colours) -> None:

@@ -11,6 +11,7 @@ from softaug.metrics import estimate
 from softaug.report.evaluation.drawing import Colours, Picture, line, literal, slug
 from softaug.report.evaluation.shapes import Arm
 from softaug.report.evaluation.tables import NONE, Cell, Column, Table
+from softaug.report.headline import capital
 from softaug.report.palette import INK
 
 
@@ -51,9 +52,7 @@ def _ordeal(arms: Sequence[Arm], name: str) -> Picture:
             aside = step * (index - (len(curves) - 1) / 2)  # side by side, not on top
             _draw_bars(axes, [x + aside for x in levels], points, arm, index, colours)
         axes.axhline(chance, color=INK, linewidth=0.8, linestyle=(0, (1, 3)))
-        axes.annotate(
-            "chance", (levels[0], chance), (-3, 3), textcoords="offset points", fontsize=8
-        )
+        axes.annotate("chance", (levels[0], chance), (-3, 3), textcoords="offset points")
         axes.set(xlabel=harm.axis, ylabel="accuracy, %", xticks=levels, ylim=(0, 102))
         axes.set_xticks(levels, [f"{level:g}" for level in levels])
         if harm.sign < 0:
@@ -63,9 +62,11 @@ def _ordeal(arms: Sequence[Arm], name: str) -> Picture:
     lines = [f"{arm} {', '.join(f'{m:.1f}' for m, _ in found)} %" for arm, found in curves.items()]
     at = ", ".join(f"{level:g}" for level in levels)
     alt = f"{harm.title}: accuracy with {harm.axis.rstrip(', %')} of {at}: {'; '.join(lines)}."
+    counts = sorted({e["robustness"][name]["draws"] for arm in arms for e in arm["evaluations"]})
+    drawn = " or ".join(map(str, counts))
     caption = (
-        f"{harm.title}. {_bars(arms)} Each level is the mean of {ordeal['draws']} draws on "
-        f"{ordeal['n']:,} images, the same for every arm. Guessing reaches the dotted line."
+        f"{harm.title}. {_bars(arms)} Each level is the mean of {drawn} draws on "
+        f"{ordeal['n']:,} images. Guessing reaches the dotted line."
     )
     table = _curve_table(f"{slug(name)}-data", harm.axis, levels, curves)
     height = 215 + 15 * len(arms)
@@ -129,9 +130,10 @@ def _curve_table(
 
 
 _NOT_DRAWN = {"step", "epoch", "seconds", "lr"}
-_TITLES = {
-    "train_loss": "Loss of the training images, as augmented",
-    "train_error": "Error on the training images, as augmented, %",
+_WORDS = {"nll": "NLL", "ece": "ECE"}
+_REMARKS = {
+    "train_loss": " Of augmented images; arms with different losses cannot be compared by it.",
+    "train_error": " Of augmented images: how hard they are differs from arm to arm.",
 }
 
 
@@ -156,8 +158,8 @@ Spread = tuple[float, float, float, int]  # mean, least, most, number of runs
 def _training(arms: Sequence[Arm], key: str) -> Picture:
     percent = key.endswith(("_error", "_ece"))
     curves = {arm["name"]: _by_epoch(arm, key, 100 if percent else 1) for arm in arms}
-    told = key.replace("_", " ") + (", %" if percent else "")
-    title = _TITLES.get(key, told)
+    words = [_WORDS.get(word, word) for word in key.split("_")]
+    told = " ".join(words) + (", %" if percent else "")
     name = f"training-{slug(key)}"
 
     def draw(figure: Figure, colours: Colours) -> None:
@@ -170,8 +172,9 @@ def _training(arms: Sequence[Arm], key: str) -> Picture:
         figure.legend(loc="outside upper left", handlelength=3.2)
 
     last = [_last(arm, points) for arm, points in curves.items() if points]
-    alt = f"{title}, by epoch, {'; '.join(last)}."
-    caption = f"{title}. Mean over runs; the band reaches from the least to the most."
+    alt = f"{capital(told)}, by epoch, {'; '.join(last)}."
+    caption = f"{capital(told)}. Mean over runs; the band reaches from the least to the most."
+    caption += _REMARKS.get(key, "")
     height = 200 + 15 * len(arms)
     return Picture(name, alt, caption, height, draw, _training_table(name, told, curves))
 

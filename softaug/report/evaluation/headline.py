@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from softaug.metrics import Estimate, seed_interval
 from softaug.report.evaluation.shapes import Arm, Comparison, Measure, Pair, show, signed
-from softaug.report.evaluation.tables import SIGNS, difference, judged, range_text
+from softaug.report.evaluation.tables import SIGNS, difference, image_ends, judged, range_text
 from softaug.report.headline import join
 
 KEYS = ("error", "nll", "ece_15", "occlusion/0.4")
@@ -68,7 +68,8 @@ def _line(pair: Pair, measure: Measure) -> Line:
     phrase += " points" if measure["percent"] and found is not None else ""
     if interval is not None:
         phrase += f", 95 % interval {range_text(measure, interval)}"
-    phrase += f", n = {verdict['n']:,} {verdict['over']}"
+    unit = verdict["over"] if verdict["n"] != 1 else verdict["over"].removesuffix("s")
+    phrase += f", n = {verdict['n']:,} {unit}"
     return Line(SIGNS[verdict["word"]], verdict["word"], in_words(measure), phrase)
 
 
@@ -97,10 +98,8 @@ def _alone_line(arm: Arm, measure: Measure) -> Line:
     found = arm["estimates"][measure["key"]]
     unit = " %" if measure["percent"] else ""
     phrase = show(measure, found["mean"]) + unit
-    ends = arm["evaluations"][0]["sets"]["test"]["intervals"].get(measure["key"])
     if found["se"] is not None:
         phrase += f" ± {show(measure, found['se'])}"
-    elif ends is not None:
-        low, high = (show(measure, end) for end in ends)
-        phrase += f" (95 % interval over images {low} to {high})"
+    elif ends := image_ends(measure, arm):
+        phrase += f" (95 % interval over images {ends})"
     return Line("", "", in_words(measure), phrase)

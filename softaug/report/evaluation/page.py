@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from softaug.report import palette
 from softaug.report.evaluation.calibration import histogram_pictures, reliability_pictures
+from softaug.report.evaluation.cautions import cautions
 from softaug.report.evaluation.classes import change_picture, confusion_pictures
 from softaug.report.evaluation.curves import ordeal_pictures, training_pictures
 from softaug.report.evaluation.drawing import Picture
@@ -97,6 +98,7 @@ def _content(comparison: Comparison) -> dict[str, Any]:
         "title": _title(comparison),
         "lead": _lead(comparison),
         "findings": findings(comparison),
+        "cautions": cautions(comparison),
         "main": main_table(comparison),
         "pairs": [pair_table(p, comparison["measures"], index) for index, p in enumerate(pairs)],
         "pair_names": [f"{pair['arm']} against {pair['against']}" for pair in pairs],

@@ -27,14 +27,17 @@ def flat(value: Mapping[str, object], before: str = "") -> Iterator[tuple[str, s
 
 def recipe_tables(arms: Sequence[Arm]) -> tuple[Table, Table]:
     """The settings in which arms, or seeds of one arm, differ; and those that all share."""
-    columns = [_settings(arm) for arm in arms]
+    columns = [recipe_settings(arm) for arm in arms]
     keys = dict.fromkeys(key for column in columns for key in column)
     unlike: list[list[Cell]] = []
     alike: list[list[Cell]] = []
     for key in keys:
-        values = [column.get(key, NONE) for column in columns]
-        same = len(set(values)) == 1 and "; " not in values[0]
-        (alike if same else unlike).append([Cell(key), *map(Cell, values[:1] if same else values)])
+        values = [column.get(key, [NONE]) for column in columns]
+        if len({value for seeds in values for value in seeds}) == 1:
+            alike.append([Cell(key), Cell(values[0][0])])
+        else:
+            told = (_told(v, arm["seeds"]) for v, arm in zip(values, arms, strict=True))
+            unlike.append([Cell(key), *map(Cell, told)])
     heads = ["Setting", *(arm["name"] for arm in arms)]
     caption = "A setting that differs between the seeds of an arm is given for each."
     return (
@@ -43,18 +46,19 @@ def recipe_tables(arms: Sequence[Arm]) -> tuple[Table, Table]:
     )
 
 
-def _settings(arm: Arm) -> dict[str, str]:
-    """The recipe of an arm; each seed's value where they differ."""
+def recipe_settings(arm: Arm) -> dict[str, list[str]]:
+    """Each setting of an arm's recipe with its value for each seed."""
     recipes = [dict(flat(evaluation["recipe"])) for evaluation in arm["evaluations"]]
-    found = {}
-    for key in dict.fromkeys(key for recipe in recipes for key in recipe if key not in _OWN):
-        values = [recipe.get(key, NONE) for recipe in recipes]
-        if len(set(values)) == 1:
-            found[key] = values[0]
-        else:
-            told = zip(values, arm["seeds"], strict=True)
-            found[key] = "; ".join(f"{value} (seed {seed})" for value, seed in told)
-    return found
+    keys = dict.fromkeys(key for recipe in recipes for key in recipe if key not in _OWN)
+    return {key: [recipe.get(key, NONE) for recipe in recipes] for key in keys}
+
+
+def _told(values: Sequence[str], seeds: Sequence[int]) -> str:
+    """One value, or each seed's where they differ."""
+    if len(set(values)) == 1:
+        return values[0]
+    both = zip(values, seeds, strict=True)
+    return "; ".join(f"{value} (seed {seed})" for value, seed in both)
 
 
 def member_table(arms: Sequence[Arm]) -> Table:

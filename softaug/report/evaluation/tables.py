@@ -88,10 +88,19 @@ def best_arms(comparison: Comparison, measure: Measure) -> list[str]:
 
 
 def mean_text(measure: Measure, arm: Arm) -> str:
-    """Mean ± standard error of an arm."""
+    """Mean ± standard error of an arm; of one run, its interval over images where known."""
     found = arm["estimates"][measure["key"]]
-    spread = "" if found["se"] is None else f" ± {show(measure, found['se'])}"
-    return show(measure, found["mean"]) + spread
+    shown = show(measure, found["mean"])
+    if found["se"] is not None:
+        return f"{shown} ± {show(measure, found['se'])}"
+    ends = image_ends(measure, arm)
+    return f"{shown} ({ends})" if ends else shown
+
+
+def image_ends(measure: Measure, arm: Arm) -> str:
+    """The 95 % interval over images of the arm's first run; empty where there is none."""
+    ends = arm["evaluations"][0]["sets"]["test"]["intervals"].get(measure["key"], [])
+    return " to ".join(show(measure, end) for end in ends)
 
 
 def main_table(comparison: Comparison) -> Table:
@@ -104,11 +113,11 @@ def main_table(comparison: Comparison) -> Table:
         cells = [_mean_cell(measure, arm, arm["name"] in best) for arm in arms]
         rows.append((_label(measure), *cells))
     test = arms[0]["evaluations"][0]["sets"]["test"]
+    star = ", ★ best mean of the row, which need not be a difference beyond chance"
     caption = (
-        f"{over_seeds(arms)}; {test['n']:,} test images. ↓ lower is better, ↑ higher is better, "
-        "★ best mean of the row, which need not be a difference beyond chance. NLL: negative "
-        "log-likelihood. ECE: expected calibration error, the mean gap between confidence and "
-        "accuracy. Scaled: after temperature scaling."
+        f"{over_seeds(arms)}; {test['n']:,} test images. ↓ lower is better, ↑ higher is better"
+        f"{star if len(arms) > 1 else ''}. NLL: negative log-likelihood. ECE: expected calibration error, the mean gap between "
+        "confidence and accuracy. Scaled: after temperature scaling."
     )
     return Table("all-measures", caption, (Column("Measure"), *heads), tuple(rows))
 
@@ -117,11 +126,12 @@ def over_seeds(arms: Sequence[Arm]) -> str:
     """Over how many seeds the means are."""
     counts = [len(arm["seeds"]) for arm in arms]
     if max(counts) == 1:
-        return "One seed: no standard error"
+        return "One seed; in brackets 95 % intervals over images (bootstrap)"
     told = str(counts[0])
     if len(set(counts)) > 1:
         told = ", ".join(f"{n} ({arm['name']})" for n, arm in zip(counts, arms, strict=True))
-    return f"Mean ± standard error over n = {told} seeds"
+    alone = "; of one seed, 95 % interval over images" if min(counts) == 1 else ""
+    return f"Mean ± standard error over n = {told} seeds{alone}"
 
 
 def _label(measure: Measure) -> Cell:

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from softaug.report.evaluation.cautions import cautions
 from softaug.report.evaluation.reading import read_comparison
 from softaug.report.evaluation.shapes import Comparison, Measure, Pair, signed
 from softaug.report.evaluation.tables import (
@@ -27,7 +28,10 @@ def print_comparison(path: Path, console: Console) -> None:
         console.print(_table(comparison))
     else:
         _print_lines(comparison, console)
-    _say(console, f"{over_seeds(comparison['arms'])}; * best mean.")
+    best = "; * best mean" if len(comparison["arms"]) > 1 else ""
+    _say(console, f"{over_seeds(comparison['arms'])}{best}.")
+    for caution in cautions(comparison):
+        _say(console, f"Mind: {caution}")
     for pair in comparison["pairs"]:
         _say(console, f"{pair['arm']} against {pair['against']}:")
         for measure in comparison["measures"]:

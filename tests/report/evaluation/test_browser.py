@@ -85,7 +85,7 @@ def test_page_fits_and_is_silent(measured):
 def test_all_figures_and_pictures_are_drawn(measured):
     assert len(measured["figures"]) == 12
     assert min(measured["figures"]) > 100
-    assert min(measured["letters"]) > 9  # pixels
+    assert min(measured["letters"]) > 10.5  # pixels
     assert measured["pictures"] == [8] * 5  # three whole, one at two hidden shares
 
 

@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from softaug.report.evaluation import print_comparison
+from softaug.report.evaluation.cautions import cautions
 from softaug.report.evaluation.headline import findings
 from softaug.report.evaluation.reading import check_comparison
 from softaug.report.evaluation.settings import commands, environment_rows, recipe_tables
@@ -116,3 +117,26 @@ def test_a_table_in_a_terminal(printed):
     assert "12.00 ± 2.00" in text
     assert "soft against hard:" in text
     assert text.splitlines()[0].split() == ["hard", "soft"]
+
+
+def test_no_cautions_where_all_runs_are_alike(comparison):
+    assert cautions(comparison) == []
+
+
+def test_cautions_where_runs_are_not_alike(comparison):
+    hard, soft = comparison["arms"]
+    soft["evaluations"][1]["recipe"]["data"]["validation"] = 5
+    soft["evaluations"][1]["robustness"]["occlusion"]["draws"] = 3
+    soft["evaluations"][1]["temperature"]["how"] = "by halves"
+    hard["seeds"] = [0, 2]
+    found = cautions(comparison)
+    assert found[0] == "Runs of soft differ in more than the seed: data.validation."
+    assert found[1] == "Harmed images were drawn 2 and 3 times, not alike in all runs."
+    assert found[2].endswith("fitted on 100 images that were held out; by halves.")
+    assert found[3] == "Arms do not have the same seeds: hard 0, 2; soft 0, 1."
+
+
+def test_one_run_is_shown_with_its_interval_over_images(evaluation):
+    table = main_table(check_comparison(evaluation))
+    assert texts(table)[0][1] == "6.00 (4.00 to 8.00)"
+    assert "95 % intervals over images" in table.caption
