@@ -14,7 +14,8 @@ from softaug.data.load import load
 from softaug.evaluation.command import evaluate_each
 from softaug.evaluation.evaluate import Evaluation, EvaluationOptions, read_evaluation
 from softaug.evaluation.measures import measures, scale_by_halves
-from softaug.evaluation.run import open_run
+from softaug.evaluation.robustness import harmed, ordeals
+from softaug.evaluation.run import chunks, open_run, predict
 from softaug.metrics import ensemble_logits, error, fit_temperature
 
 KEYS = {
@@ -92,6 +93,18 @@ def test_the_first_level_of_each_harm_is_the_accuracy(measured):
     for result in measured["robustness"].values():
         assert result["accuracy"][0] == pytest.approx(1 - measured["sets"]["test"]["error"])
         assert (len(result["accuracy"]), len(result["se"]), result["n"]) == (5, 5, 697)
+
+
+@pytest.mark.parametrize("place", [1, 4])
+def test_accuracy_under_harm_is_that_of_the_harmed_images(measured, runs, place):
+    run = open_run(runs.test, None, "cpu")
+    shift = ordeals(measured["fill"])[1]
+    right, labels = [], list(run.data.measured.labels.split(500))
+    for chunk, images in enumerate(chunks(run.data.measured, 0)):
+        answers = predict(run, harmed(shift, place, 0, chunk, images)).argmax(1)
+        right.append(answers == labels[chunk])
+    accuracy = float(torch.cat(right).double().mean())
+    assert measured["robustness"]["shift"]["accuracy"][place] == pytest.approx(accuracy)
 
 
 def test_the_classes_add_up(measured):

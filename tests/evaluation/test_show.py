@@ -7,13 +7,13 @@ import pytest
 import torch
 from PIL import Image
 
-from softaug import DrawKey, confidence, retained
+from softaug import DrawKey, SoftCrop, SoftErase, confidence, retained
 from softaug.data.folder import read_image
 from softaug.evaluation.show import describe_augment, show_transforms, transforms
 from softaug.evaluation.show_draws import augmented, draw_versions
 from softaug.evaluation.show_picture import MOST_LINES
 from softaug.recipes import NormalOffsets, UniformOffsets, find
-from softaug.training.augmentation import build_chain
+from softaug.training.augmentation import Chain, build_chain
 
 SOFT = find("cifar100-resnet18-soft").recipe
 HARD = find("cifar100-resnet18-hard").recipe
@@ -60,6 +60,15 @@ def test_visible_retained_and_confidence_belong_together(photos):
         assert 0 < version.visible < 1
         assert version.retained == pytest.approx(retained(version.visible, 2.0), abs=1e-6)
         assert version.confidence == pytest.approx(confidence(version.retained, 10), abs=1e-6)
+
+
+def test_visible_shares_of_several_transforms_multiply():
+    parts = SoftCrop(sigma=0.3, k=2), SoftErase(k=1)
+    images, key = torch.zeros(4, 3, 16, 16), DrawKey(0, 0, torch.arange(4))
+    _, visible, kept = augmented(Chain(parts), images, key)
+    crop, erase = (part.draw(images, key=key).visible for part in parts)
+    assert torch.allclose(visible, crop * erase)
+    assert torch.allclose(kept.double(), retained(crop, 2) * retained(erase, 1))
 
 
 def test_visible_is_the_share_of_the_image_that_is_left():

@@ -22,13 +22,8 @@ def _seeds_differ(arm: Arm) -> str:
     return f"Runs of {arm['name']} differ in more than the seed: {told}." if unlike else ""
 
 
-def draws(evaluations: list[Evaluation]) -> list[int]:
-    """How many draws each level of harm was measured with; several numbers if not all alike."""
-    return sorted({o["draws"] for e in evaluations for o in e["robustness"].values()})
-
-
 def _draws(evaluations: list[Evaluation]) -> str:
-    counts = draws(evaluations)
+    counts = sorted({o["draws"] for e in evaluations for o in e["robustness"].values()})
     told = join(list(map(str, counts)))
     return f"Harmed images were drawn {told} times, not alike in all runs." if counts[1:] else ""
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from softaug.report.evaluation.drawing import Colours, Picture, literal, slug
 from softaug.report.evaluation.shapes import Arm, Comparison, Evaluation, Pair
-from softaug.report.evaluation.tables import Cell, Table, number, plain_table, whole
+from softaug.report.evaluation.tables import Cell, Table, number, plain_table, plural, whole
 from softaug.report.palette import INK
 
 NUM_CHANGED, NUM_CONFUSED = 10, 15
@@ -148,7 +148,8 @@ def _confusion(arm: Arm, index: int, top: float) -> Picture:
         alt += f"; most often {names[i]} was taken for {names[j]}, {matrix[i][j]} of {totals[i]}"
     caption = (
         f"{arm['name']}: {wrong:,} wrong answers of {sum(totals):,}, summed over "
-        f"{len(arm['evaluations'])} seeds. Rows: true class; columns: answer; darker: more often. "
+        f"{plural(len(arm['evaluations']), 'seed')}. Rows: true class; columns: answer; the "
+        "stronger the colour, the more often. "
         "Right answers, on the diagonal, are left out so that the mistakes can be seen."
     )
     name = f"confusion-{index}-{slug(arm['name'])}"

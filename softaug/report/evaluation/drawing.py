@@ -50,16 +50,21 @@ class Picture:
             size = (self.width / 72, self.height / 72)
             figure = Figure(figsize=size, layout="constrained")
             self.draw(figure, _light)
-            for kind in ("svg", "png"):
+            for kind in ("svg", "png"):  # laid out once, by the first
                 buffer = io.BytesIO()
                 figure.savefig(buffer, format=kind, dpi=_DPI, metadata=self._metadata(kind))
                 found[kind] = buffer.getvalue()
+                figure.set_layout_engine("none")
         return found
 
     def _metadata(self, kind: str) -> dict[str, Any]:
+        told = one_line(self.alt)
         if kind == "png":
-            return {"Software": None, "Description": self.alt.encode("ascii", "replace").decode()}
-        return {"Date": None, "Creator": None, "Title": self.name, "Description": self.alt}
+            return {
+                "Software": None,
+                "Description": told.encode("latin-1", "replace").decode("latin-1"),
+            }
+        return {"Date": None, "Creator": None, "Title": self.name, "Description": told}
 
 
 def _light(index: int) -> str:
@@ -85,9 +90,14 @@ def line(index: int, colours: Colours) -> dict[str, Any]:
 
 def literal(text: str, limit: int = 44) -> str:
     """Text as matplotlib shall draw it: one line, no mathematics, not too long."""
-    shown = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    shown = one_line(text)
     cut = shown if len(shown) <= limit else shown[: limit - 1] + "…"
     return cut.replace("$", r"\$")
+
+
+def one_line(text: str) -> str:
+    """Text without what a picture or XML cannot hold."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def slug(text: str) -> str:

@@ -105,7 +105,7 @@ def example_pictures(whole: Sequence[Card], occluded: Sequence[Sequence[Card]]) 
 
 def _grid(name: str, title: str, rows: Sequence[Sequence[Card]]) -> Picture:
     across = max(map(len, rows))
-    lines = 2 + max(len(card.answers) for row in rows for card in row)
+    num_lines = 2 + max(len(card.answers) for row in rows for card in row)
 
     def draw(figure: Figure, colours: Colours) -> None:
         every = figure.subplots(len(rows), across, squeeze=False)
@@ -114,11 +114,13 @@ def _grid(name: str, title: str, rows: Sequence[Sequence[Card]]) -> Picture:
                 axes.axis("off")
             for axes, card in zip(axes_row, row, strict=False):
                 _draw_card(axes, card, colours)
-        figure.suptitle(literal(arms, 120), fontsize=7)
+        lines = "\n".join(literal(arm, 12 * across + 12) for arm in arms)
+        figure.suptitle(lines, x=0.01, ha="left", fontsize=7)
 
-    arms = ", ".join(f"{_letter(i)}: {a.arm}" for i, a in enumerate(rows[0][0].answers))
-    alt = f"{title}. Below each: its class, then each arm’s answer with its confidence. {arms}."
-    height = 14 + len(rows) * (_CELL - 10 + 10 * lines)
+    arms = [f"{_letter(i)}: {answer.arm}" for i, answer in enumerate(rows[0][0].answers)]
+    told = ", ".join(arms)
+    alt = f"{title}. Below each: its class, then each arm’s answer with its confidence. {told}."
+    height = 10 + 10 * len(arms) + len(rows) * (_CELL - 10 + 10 * num_lines)
     return Picture(name, alt, alt, height, draw, width=across * _CELL)
 
 

@@ -4,7 +4,14 @@ from dataclasses import dataclass
 
 from softaug.metrics import Estimate, seed_interval
 from softaug.report.evaluation.shapes import Arm, Comparison, Measure, Pair, show, signed
-from softaug.report.evaluation.tables import SIGNS, difference, image_ends, judged, range_text
+from softaug.report.evaluation.tables import (
+    SIGNS,
+    difference,
+    image_ends,
+    judged,
+    plural,
+    range_text,
+)
 from softaug.report.headline import join
 
 KEYS = ("error", "nll", "ece_15", "occlusion/0.4")
@@ -68,8 +75,7 @@ def _line(pair: Pair, measure: Measure) -> Line:
     phrase += " points" if measure["percent"] and found is not None else ""
     if interval is not None:
         phrase += f", 95 % interval {range_text(measure, interval)}"
-    unit = verdict["over"] if verdict["n"] != 1 else verdict["over"].removesuffix("s")
-    phrase += f", n = {verdict['n']:,} {unit}"
+    phrase += f", n = {plural(verdict['n'], verdict['over'].removesuffix('s'))}"
     return Line(SIGNS[verdict["word"]], verdict["word"], in_words(measure), phrase)
 
 
@@ -89,8 +95,7 @@ def _alone(arm: Arm, measures: list[Measure]) -> Finding:
     test = arm["evaluations"][0]["sets"]["test"]
     lines = tuple(_alone_line(arm, measure) for measure in measures)
     sentence = f"{arm['name']}: {', '.join(f'{one.name} {one.phrase}' for one in lines[:1])}."
-    seeds = len(arm["seeds"])
-    note = f"Measured on {test['n']:,} test images; {seeds} seed{'s' if seeds > 1 else ''}. "
+    note = f"Measured on {test['n']:,} test images; {plural(len(arm['seeds']), 'seed')}. "
     return Finding(sentence, lines, note + "There is one arm only, so nothing to compare.")
 
 

@@ -49,7 +49,7 @@ def write_evaluation_report(path: Path) -> Path:
     for picture in (one for group in pictures.values() for one in group):
         for kind, content in picture.files().items():
             _write(content, file.parent / FIGURES / f"{picture.name}.{kind}")
-    return _write(page.encode(), file.parent / REPORT)
+    return _write(page.encode(errors="replace"), file.parent / REPORT)
 
 
 def _write(content: bytes, path: Path) -> Path:

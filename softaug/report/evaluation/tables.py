@@ -73,6 +73,15 @@ def whole(value: int) -> Cell:
     return Cell(f"{value:,}", value, (str(value),))
 
 
+def plural(num: int, unit: str) -> str:
+    """A count with its unit.
+
+    >>> plural(1, "seed"), plural(1000, "image")
+    ('1 seed', '1,000 images')
+    """
+    return f"{num:,} {unit}{'' if num == 1 else 's'}"
+
+
 def arrow(measure: Measure) -> str:
     """Which way is better."""
     return "↑" if measure["higher_is_better"] else "↓"
@@ -116,8 +125,9 @@ def main_table(comparison: Comparison) -> Table:
     star = ", ★ best mean of the row, which need not be a difference beyond chance"
     caption = (
         f"{over_seeds(arms)}; {test['n']:,} test images. ↓ lower is better, ↑ higher is better"
-        f"{star if len(arms) > 1 else ''}. NLL: negative log-likelihood. ECE: expected calibration error, the mean gap between "
-        "confidence and accuracy. Scaled: after temperature scaling."
+        f"{star if len(arms) > 1 else ''}. NLL: negative log-likelihood. ECE: expected "
+        "calibration error, the mean gap between confidence and accuracy. Scaled: after "
+        "temperature scaling."
     )
     return Table("all-measures", caption, (Column("Measure"), *heads), tuple(rows))
 

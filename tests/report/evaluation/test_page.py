@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import pytest
 from PIL import Image
@@ -159,7 +160,10 @@ def test_hostile_text_stays_text(comparison):
     hostile["arms"][0]["evaluations"][0]["members"][0]["folder"] = evil
     hostile["arms"][0]["evaluations"][0]["temperature"]["how"] = evil
     hostile["arms"][0]["evaluations"][0]["members"][0]["metrics"][0][evil] = 1.0
-    page = Page(rendered(hostile))
+    found = check_comparison(hostile)
+    pictures = draw_all(found)
+    page = Page(render(found, pictures, "comparison.json"))
+    ElementTree.fromstring(pictures["robustness"][0].files()["svg"])
     assert len(page.all("script")) == 1
     assert page.all("b") == []
     assert evil.replace("\x07", " ") in page.text.replace("\x07", " ")
