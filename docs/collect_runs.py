@@ -18,7 +18,7 @@ MEASURES = {"error": ("error %", 100, 1), "nll": ("NLL", 1, 3), "ece": ("ECE %",
 
 
 def collect(folders: list[Path]) -> list[dict[str, Any]]:
-    """The result of every finished run, without what is the same for all of a machine."""
+    """The result of every finished run."""
     results = [json.loads((folder / "result.json").read_text()) for folder in folders]
     return sorted(results, key=lambda result: (result["recipe"]["name"], result["seed"]))
 
@@ -41,6 +41,7 @@ def _row(name: str, runs: list[dict[str, Any]]) -> list[str]:
 
 
 def mean(runs: list[dict[str, Any]], name: str) -> float:
+    """Over the runs of an arm."""
     return statistics.mean(run[name] for run in runs)
 
 
@@ -54,12 +55,17 @@ def spread(runs: list[dict[str, Any]], name: str, scale: float, digits: int) -> 
 
 
 def put_between_markers(text: str, page: Path, name: str) -> None:
+    """Replace what stands between the page's two comments called `name`."""
     first, last = f"<!-- {name} -->", f"<!-- /{name} -->"
     pattern = re.compile(f"{re.escape(first)}.*?{re.escape(last)}", re.DOTALL)
-    page.write_text(pattern.sub(lambda _: f"{first}\n{text}\n{last}", page.read_text(), count=1))
+    new, found = pattern.subn(lambda _: f"{first}\n{text}\n{last}", page.read_text(), count=1)
+    if not found:
+        raise ValueError(f"{page} must hold the comments {first} and {last}")
+    page.write_text(new)
 
 
 def main() -> None:
+    """Collect, then write the table."""
     kept, folders = Path(sys.argv[1]), [Path(name) for name in sys.argv[2:]]
     if folders:
         kept.write_text(json.dumps(collect(folders), indent=1) + "\n")

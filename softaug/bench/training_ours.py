@@ -4,13 +4,11 @@ import time
 
 import torch
 
-from softaug.losses import SoftLoss
 from softaug.recipes.recipe import Recipe
 from softaug.training.batches import Batches
-from softaug.training.learner import Learner
 from softaug.training.processes import Processes
 from softaug.training.seeding import mix
-from softaug.training.setup import TrainingData, build_net
+from softaug.training.setup import TrainingData, make_learner
 from softaug.training.stopwatch import Stopwatch
 from softaug.training.supervised import LOOK
 from softaug.training.window import Window
@@ -32,15 +30,7 @@ class OurLoop:
         self.recipe, self.team = recipe, team
         self.clock = CpuStopwatch(team.device)
         self.batches = Batches(recipe, data.train, data.mean, team, self.clock)
-        self.learner = Learner(
-            build_net(recipe, data),
-            SoftLoss(**vars(recipe.loss), reduction="none", validate=False),
-            recipe.optim,
-            num_steps=len(self.batches),
-            compute=recipe.compute,
-            team=team,
-            clock=self.clock,
-        )
+        self.learner = make_learner(recipe, data, self.batches, team, self.clock)
         self._window = Window(team)
         self._step = 0
 

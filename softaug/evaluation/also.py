@@ -1,10 +1,13 @@
 """Second test sets: folders or arrays with the same classes."""
 
+import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.lib.npyio import NpzFile
 from torch import Tensor
 
 from softaug.checks import nearest, refuse
@@ -15,11 +18,25 @@ WHO = "evaluate"
 FORMS = "NAME=FOLDER, NAME=FILE.npz (images, labels), or NAME=IMAGES.npy,LABELS.npy"
 
 
+def read_all_also(
+    texts: Sequence[str], class_names: tuple[str, ...], size: int
+) -> dict[str, Source]:
+    """Every second test set by its name; a name given twice is refused."""
+    found: dict[str, Source] = {}
+    for text in texts:
+        name, source = read_also(text, class_names, size)
+        if name in found:
+            refuse(WHO, "second test sets must have different names", f"{name} twice")
+        found[name] = source
+    return found
+
+
 def read_also(text: str, class_names: tuple[str, ...], size: int) -> tuple[str, Source]:
     """A second test set from `--also NAME=PATH`; its labels are those of `class_names`.
 
     A folder has a folder for each class; arrays hold uint8 images [N, H, W, 3] (or channels
-    first) and class numbers [N]. `size` is the edge a folder's images are brought to.
+    first) and class numbers [N]. `size` is the edge of the run's images: a
+    folder's are brought to it, arrays must have it.
     """
     name, found, path = text.partition("=")
     if not found or not name or not path:
@@ -29,7 +46,7 @@ def read_also(text: str, class_names: tuple[str, ...], size: int) -> tuple[str, 
     if Path(path).is_dir():
         return name, _from_folder(path, class_names, size)
     images, labels = _arrays(path)
-    return name, _from_arrays(path, images, labels, len(class_names))
+    return name, _from_arrays(path, images, labels, len(class_names), size)
 
 
 def _from_folder(path: str, class_names: tuple[str, ...], size: int) -> Source:
@@ -48,19 +65,29 @@ def _arrays(path: str) -> tuple[Any, Any]:
     files = path.split(",")
     try:
         if len(files) == 2:
-            return tuple(np.load(file, allow_pickle=False) for file in files)
-        with np.load(path, allow_pickle=False) as packed:
+            return _load(files[0], np.ndarray), _load(files[1], np.ndarray)
+        with _load(path, NpzFile) as packed:
             return packed["images"], packed["labels"]
-    except (OSError, ValueError, KeyError, TypeError) as broken:
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as broken:
         refuse(WHO, f"also must be {FORMS}", f"{path} ({broken})")
 
 
-def _from_arrays(path: str, images: Any, labels: Any, num_classes: int) -> Source:
+def _load(file: str, kind: type) -> Any:
+    found = np.load(file, allow_pickle=False)
+    if not isinstance(found, kind):
+        raise ValueError(f"{type(found).__name__}, not {kind.__name__}")
+    return found
+
+
+def _from_arrays(path: str, images: Any, labels: Any, num_classes: int, size: int) -> Source:
     if images.ndim == 4 and images.shape[3] == 3:
         images = images.transpose(0, 3, 1, 2)
     if images.ndim != 4 or images.shape[1] != 3 or images.dtype != np.uint8 or not len(images):
         rule = f"images of {path} must be uint8 [N, H, W, 3]"
         refuse(WHO, rule, f"{images.dtype} {list(images.shape)}")
+    if images.shape[2:] != (size, size):
+        rule = f"images of {path} must be {size} x {size} pixels as the run's"
+        refuse(WHO, rule, f"{images.shape[2]} x {images.shape[3]}")
     if labels.shape != (len(images),) or labels.dtype.kind not in "iu":
         rule = f"labels of {path} must be {len(images)} whole numbers"
         refuse(WHO, rule, f"{labels.dtype} {list(labels.shape)}")

@@ -12,7 +12,9 @@ from softaug.checks import refuse
 from softaug.evaluation.evaluate import PREDICTIONS, read_evaluation
 from softaug.files import write_json
 from softaug.metrics import (
+    Estimate,
     Interval,
+    Verdict,
     bootstrap_difference,
     estimate,
     image_brier,
@@ -197,8 +199,7 @@ def _pair(
     mine, other = (ours[common[0]], theirs[common[0]]) if common else (arm[0], against[0])
     by_image = _by_image(mine[0], other[0])
     verdicts = {
-        m.key: verdict(by_seed.get(m.key), by_image.get(m.key), higher_is_better=m.higher_is_better)
-        for m in measures
+        m.key: _judge(by_seed.get(m.key), by_image.get(m.key), m.higher_is_better) for m in measures
     }
     return {
         "arm": name,
@@ -208,6 +209,13 @@ def _pair(
         "by_image": {key: asdict(value) for key, value in by_image.items()},
         "verdicts": {key: {**asdict(v), "text": str(v)} for key, v in verdicts.items()},
     }
+
+
+def _judge(by_seed: Estimate | None, by_image: Interval | None, higher_is_better: bool) -> Verdict:
+    """The verdict; without a seed in common nothing is shown of what is no mean over images."""
+    if by_seed is None and by_image is None:
+        return Verdict("no difference shown", 0, "seeds")
+    return verdict(by_seed, by_image, higher_is_better=higher_is_better)
 
 
 def _by_image(ours: Path, theirs: Path) -> dict[str, Interval]:

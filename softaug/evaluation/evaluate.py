@@ -15,7 +15,7 @@ from torch import Tensor
 from softaug.checks import check_whole, refuse
 from softaug.data.images import Images, Source
 from softaug.data.load import load
-from softaug.evaluation.also import read_also
+from softaug.evaluation.also import read_all_also
 from softaug.evaluation.examples import examples
 from softaug.evaluation.measures import measures, per_class, scale_by_halves, scale_by_held_out
 from softaug.evaluation.robustness import Ordeal, Tally, harmed, ordeals
@@ -78,12 +78,17 @@ def _keep_predictions(predictions: dict[str, Tensor], path: Path) -> str:
 def _check_alike(members: Sequence[TrainedRun]) -> None:
     first = members[0]
     for other in members[1:]:
-        if (other.recipe.data.name, other.recipe.data.labels) != (
-            first.recipe.data.name,
-            first.recipe.data.labels,
-        ):
-            rule = "runs of an ensemble must be for the same data"
-            refuse("evaluate", rule, f"{other.recipe.data.name} beside {first.recipe.data.name}")
+        if _images_of(other) != _images_of(first):
+            rule = "runs of an ensemble must be for the same data, the same images held out"
+            refuse("evaluate", rule, f"{_images_of(other)} beside {_images_of(first)}")
+
+
+def _images_of(run: TrainedRun) -> str:
+    """Which images a run is measured on, and which it has never seen."""
+    data = run.recipe.data
+    size = f", size {data.size}" if data.name.startswith("folder:") else ""
+    held = f", {data.validation} held out by seed {data.seed}" if data.validation else ""
+    return f"{data.name} ({data.labels}{size}{held})"
 
 
 class Evaluation:
@@ -97,7 +102,7 @@ class Evaluation:
         self.recipe, self.data = first.recipe, first.data
         self.test, self.held_out = _parts(first, options.data_dir)
         edge = int(self.test.fetch(torch.tensor([0])).shape[-1])
-        self.also = dict(read_also(text, self.data.class_names, edge) for text in options.also)
+        self.also = read_all_also(options.also, self.data.class_names, edge)
         self.ordeals = ordeals([round(mean) for mean in self.data.mean])
         self.predictions: dict[str, Tensor] = {}
 

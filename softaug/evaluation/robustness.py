@@ -62,10 +62,6 @@ class Tally:
         self.num_draws = num_draws
         self._right: list[list[Tensor]] = [[] for _ in ordeal.levels]
 
-    def draws(self, place: int) -> int:
-        """How often a level is measured: once where nothing is done to the images."""
-        return self.num_draws if place > 0 else 1
-
     def add(self, place: int, shares: Tensor) -> None:
         """Keep for some images, [B], in how many of the draws they were recognised (0..1)."""
         self._right[place].append(shares)

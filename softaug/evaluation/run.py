@@ -44,9 +44,10 @@ def open_run(folder: Path, data_dir: Path | None, device: str) -> TrainedRun:
     data = load_data(recipe, data_dir)
     net = build_net(recipe, data)
     part = "ema" if "ema" in found.tensors else "model"
-    net.load_state_dict(_weights(found.tensors[part]))
+    _load_weights(net, found.tensors[part], folder)
     manifest = json.loads((found.path / checkpoint.MANIFEST).read_text())
-    net = net.to(choose_device(device)).eval()
+    layout = torch.channels_last if recipe.compute.channels_last else torch.contiguous_format
+    net = net.to(choose_device(device)).to(memory_format=layout).eval()  # the bits of training
     sha256 = manifest[f"{part}.safetensors"]
     return TrainedRun(folder, recipe, data, net, found.state["step"], sha256)
 
@@ -73,6 +74,14 @@ def _load(kept: list[Path]) -> checkpoint.Checkpoint:
     return refuse("evaluate", f"a checkpoint in {kept[0].parent} must be whole", "; ".join(damages))
 
 
+def _load_weights(net: nn.Module, tensors: dict[str, Tensor], folder: Path) -> None:
+    try:
+        net.load_state_dict(_weights(tensors))
+    except RuntimeError as unlike:
+        rule = f"the data of {folder} must have the classes it was trained on"
+        refuse("evaluate", rule, str(unlike).splitlines()[-1].strip())
+
+
 def _weights(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """The network's own names: an average of weights has a prefix and a counter."""
     return {
@@ -95,4 +104,5 @@ def predict(run: TrainedRun, images: Tensor) -> Tensor:
 def chunks(source: Source, workers: int) -> Iterator[Tensor]:
     """The images of a source, 500 at a time, in order."""
     stretches = Chunks(source, 0, len(source.labels))
-    return iter(DataLoader(stretches, batch_size=None, num_workers=workers))
+    few = min(workers, len(stretches))
+    return iter(DataLoader(stretches, batch_size=None, num_workers=few))

@@ -1,6 +1,7 @@
 """Networks by name."""
 
 from collections.abc import Callable
+from typing import Any
 
 from torch import nn
 from torchvision.models import get_model  # type: ignore[attr-defined]
@@ -43,26 +44,33 @@ def create(name: str, num_classes: int) -> nn.Module:
     278324
     """
     check_num_classes("create", num_classes)
-    if name.startswith("timm:"):
-        return _from_timm(name.removeprefix("timm:"), num_classes)
     check_known("create", "name", name)
-    return MODELS[name](num_classes)
+    if name in MODELS:
+        return MODELS[name](num_classes)
+    model: nn.Module = _timm("create").create_model(
+        name.removeprefix("timm:"), num_classes=num_classes
+    )
+    return model
 
 
 def check_known(who: str, what: str, name: str) -> None:
     """Refuse a name that is none of `MODELS` and not timm's, naming the nearest."""
-    if not str(name).startswith("timm:"):
+    if str(name).startswith("timm:"):
+        _check_timm(who, name.removeprefix("timm:"))
+    else:
         check_choice(who, what, name, (*MODELS, "timm:NAME"))
 
 
-def _from_timm(name: str, num_classes: int) -> nn.Module:
+def _check_timm(who: str, name: str) -> None:
+    known = _timm(who).list_models()
+    if name not in known:
+        rule = "NAME in timm:NAME must be one of timm.list_models()"
+        refuse(who, rule, repr(name), nearest(name, known))
+
+
+def _timm(who: str) -> Any:
     try:
         import timm
     except ImportError:
-        refuse("create", "timm must be installed for a timm: model", name, "pip install timm")
-    known = timm.list_models()
-    if name not in known:
-        rule = "NAME in timm:NAME must be one of timm.list_models()"
-        refuse("create", rule, repr(name), nearest(name, known))
-    model: nn.Module = timm.create_model(name, num_classes=num_classes)
-    return model
+        refuse(who, "timm must be installed for a timm: model", "no timm", "pip install timm")
+    return timm

@@ -184,7 +184,7 @@ class Compute:
     compile: bool = False
     """torch.compile"""
     deterministic: bool = True
-    """on a GPU: only kernels that give the same bits every time, which are slower"""
+    """on a GPU: cuDNN kernels that give the same bits every time, which are slower"""
 
     def __post_init__(self) -> None:
         check_choice("compute", "precision", self.precision, PRECISIONS)

@@ -3,7 +3,7 @@
 import math
 import signal
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -11,9 +11,9 @@ from torch.utils.data import DataLoader, Dataset
 
 from softaug.checks import refuse
 from softaug.data.images import Images, Source
-from softaug.draws import DrawKey
+from softaug.draws import DrawKey, send
 from softaug.label import SoftLabel
-from softaug.recipes.recipe import Recipe
+from softaug.recipes.recipe import Augment, Recipe
 from softaug.training.augmentation import Chain, build_chain, scheduled
 from softaug.training.processes import Processes
 from softaug.training.seeding import epoch_order
@@ -52,8 +52,9 @@ class Batches(Dataset[Batch]):
         self.num = len(source.labels)
         self.steps_per_epoch = math.ceil(self.num / recipe.batch)
         self._order: tuple[int, Tensor] = (-1, torch.empty(0))
-        self._chains: dict[Any, Chain] = {}
+        self._chains: dict[Augment, Chain] = {}
         _check_shares(self.num, recipe.batch, team.count)
+        self._try_chains()
 
     def __len__(self) -> int:
         return self.recipe.epochs * self.steps_per_epoch
@@ -70,8 +71,8 @@ class Batches(Dataset[Batch]):
         together = self.index(step)
         mine = together.tensor_split(self.team.count)[self.team.rank]
         labels = self.source.labels
-        images = self.source.fetch(mine.to(labels.device))
-        index = mine.to(labels.device)
+        index = send(mine, labels.device)
+        images = self.source.fetch(index)
         self.clock.lap("data")
         epoch = step // self.steps_per_epoch
         key = DrawKey(self.recipe.seed, epoch, index)
@@ -85,6 +86,14 @@ class Batches(Dataset[Batch]):
         if augment not in self._chains:
             self._chains[augment] = build_chain(augment, self.data_mean)
         return self._chains[augment]
+
+    def _try_chains(self) -> None:
+        """Every augmentation that the schedules lead to, on one image: refused now or never."""
+        index = torch.zeros(1, dtype=torch.int64, device=self.source.labels.device)
+        images, label = self.source.fetch(index), self.source.labels[index]
+        chains = dict.fromkeys(self.chain(epoch) for epoch in range(self.recipe.epochs))
+        for chain in chains:
+            chain(images, label, DrawKey(self.recipe.seed, 0, index))
 
 
 def _check_shares(num: int, batch: int, count: int) -> None:
@@ -113,12 +122,12 @@ def stream(batches: Batches, first: int, workers: int) -> Iterator[Batch]:
         sampler=steps,
         num_workers=workers,
         pin_memory=batches.team.device.type == "cuda",
-        worker_init_fn=_leave_signals,
+        worker_init_fn=leave_signals,
     )
     return iter(loader)
 
 
-def _leave_signals(worker: int) -> None:
+def leave_signals(worker: int) -> None:
     """A worker ends with the run, which alone decides what a signal to all of them means."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

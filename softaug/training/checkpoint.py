@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,7 +60,7 @@ def save(
     return final
 
 
-def newest(folder: Path, report: Any = print) -> Checkpoint | None:
+def newest(folder: Path, report: Callable[[str], None] = print) -> Checkpoint | None:
     """The newest checkpoint that is whole; damaged ones are reported and set aside.
 
     None where no checkpoint was ever finished. Call it only while no other process writes.

@@ -10,6 +10,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
+from softaug.checks import refuse
 from softaug.recipes import Recipe, find, from_dict
 from softaug.training.options import RunOptions
 from softaug.training.supervised import train
@@ -20,7 +21,7 @@ Train a recipe; the same command again goes on where it stopped.
 
   softaug train digits-resnet8-soft             a small one, nothing to download
   softaug train digits-resnet8-soft --help      every setting of it, to be changed here
-  softaug train runs/NAME-seed0/recipe.json     the recipe of an earlier run
+  softaug train runs/NAME-seed0/recipe.json --out NEW     the recipe of an earlier run
   torchrun --nproc-per-node 2 -m softaug train RECIPE ...    several processes
   softaug recipes                               all recipes"""
 
@@ -61,8 +62,11 @@ def read_recipe(name: str) -> Recipe:
     """The recipe of that name, or in that JSON file."""
     if not name.endswith(".json"):
         return find(name).recipe
+    path = Path(name)
+    if not path.is_file():
+        refuse("train", f"{path} must be a recipe.json", "no such file")
     try:
-        content = json.loads(Path(name).read_text())
+        content = json.loads(path.read_text())
     except ValueError as broken:
         raise ValueError(f"train: {name} must be a recipe in JSON, got {broken}") from broken
     return from_dict(content)

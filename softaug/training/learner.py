@@ -50,7 +50,7 @@ class Learner:
         self.net = net.to(self.team.device)
         if self.compute.channels_last:
             self.net = self.net.to(memory_format=torch.channels_last)
-        self.ema = _average(self.net, optim.ema)
+        self.ema = _average(self.net, optim.ema, self.team.device)
         self._forward = self._wrap(self.net)
         self._sgd = torch.optim.SGD(
             self.net.parameters(),
@@ -117,8 +117,13 @@ class Learner:
         return {name: dict(tensors) for name, tensors in parts.items() if tensors}
 
     def is_finite(self) -> bool:
-        """Whether every weight is a number."""
-        return all(bool(part.isfinite().all()) for part in self.net.parameters())
+        """Whether all that is learned is finite; waits for the device once."""
+        finite = [
+            tensor.isfinite().all()
+            for tensors in self.tensors().values()
+            for tensor in tensors.values()
+        ]
+        return bool(torch.stack(finite).all())
 
     def share_state(self) -> None:
         """Give every process what the first one has loaded."""
@@ -134,11 +139,17 @@ class Learner:
 
     def _wrap(self, net: nn.Module) -> nn.Module:
         if self.compute.compile:
-            net = torch.compile(net)  # type: ignore[assignment]
+            # Static shapes: with dynamic ones, the kernels would depend on where a run began.
+            net = torch.compile(net, dynamic=False)  # type: ignore[assignment]
         if self.team.count == 1:
             return net
         ids = [self.team.device] if self.team.device.type == "cuda" else None
-        return DistributedDataParallel(net, device_ids=ids, gradient_as_bucket_view=True)
+        return DistributedDataParallel(
+            net,
+            device_ids=ids,
+            gradient_as_bucket_view=True,
+            broadcast_buffers=False,  # `share_statistics` does, when they are looked at
+        )
 
     def _update(self) -> None:
         if self.optim.clip_norm is not None:
@@ -150,11 +161,11 @@ class Learner:
             self.ema.update_parameters(self.net)
 
 
-def _average(net: nn.Module, decay: float | None) -> AveragedModel | None:
+def _average(net: nn.Module, decay: float | None, device: torch.device) -> AveragedModel | None:
     if decay is None:
         return None
     average = get_ema_multi_avg_fn(decay)  # type: ignore[no-untyped-call]
-    return AveragedModel(net, multi_avg_fn=average, use_buffers=True)
+    return AveragedModel(net, device, multi_avg_fn=average, use_buffers=True)
 
 
 def load_tensors(learner: Learner, saved: dict[str, dict[str, Tensor]]) -> None:

@@ -8,17 +8,21 @@ from torch.utils.data import DataLoader, Dataset
 
 from softaug.data.images import Source
 from softaug.metrics import calibration_error, error, nll
+from softaug.training.batches import leave_signals
 from softaug.training.learner import Learner
 
-CHUNK = 500
+CHUNK = 500  # images of CIFAR's size; fewer large ones
+CHUNK_PIXELS = CHUNK * 32 * 32
 
 
 class Chunks(Dataset[Tensor]):
-    """The images of a source in stretches of 500."""
+    """The images of a source in stretches of about as many pixels."""
 
     def __init__(self, source: Source, first: int, last: int) -> None:
         self.source = source
-        self.parts = torch.arange(first, last).split(CHUNK)  # type: ignore[no-untyped-call]
+        height, width = source.fetch(torch.zeros_like(source.labels[:1])).shape[-2:]
+        num = max(8, min(CHUNK, CHUNK_PIXELS // (height * width)))
+        self.parts = torch.arange(first, last).split(num)  # type: ignore[no-untyped-call]
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -46,7 +50,12 @@ def predict(learner: Learner, source: Source, workers: int) -> Tensor:
     net = learner.measured.eval()
     first, last = (num * place // team.count for place in (team.rank, team.rank + 1))
     chunks = Chunks(source, first, last)
-    loader = DataLoader(chunks, batch_size=None, num_workers=min(workers, len(chunks)))
+    loader = DataLoader(
+        chunks,
+        batch_size=None,
+        num_workers=min(workers, len(chunks)),
+        worker_init_fn=leave_signals,
+    )
     parts = [learner.predict(images.to(team.device), net) for images in loader]
     mine = torch.cat(parts)
     everyone = mine.new_zeros(num, mine.shape[1])

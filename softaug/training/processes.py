@@ -1,6 +1,7 @@
 """One process, or several under torchrun, on one machine or many."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
@@ -29,15 +30,21 @@ class Processes:
         return self.rank == 0
 
     def add_up(self, values: Tensor) -> Tensor:
-        """The sum over all processes, in place."""
-        if self.count > 1:
-            dist.all_reduce(values)
-        return values
+        """The sum over all processes, on the device of `values`."""
+        if self.count == 1:
+            return values
+        shared = values.to(self.device)  # NCCL knows only its own devices
+        dist.all_reduce(shared)
+        return shared.to(values.device)
 
     def from_first(self, values: Tensor) -> None:
         """Overwrite `values` by those of the first process."""
-        if self.count > 1:
-            dist.broadcast(values, src=0)
+        if self.count == 1:
+            return
+        shared = values.to(self.device)
+        dist.broadcast(shared, src=0)
+        if shared is not values:
+            values.copy_(shared)
 
     def say(self, message: Any) -> Any:
         """What the first process passes here, in every process."""
@@ -58,6 +65,7 @@ class Processes:
                 outcome = (None, refused)
         value, refusal = self.say(outcome)
         if refusal is not None:
+            refusal.told = self.rank > 0
             raise refusal
         return value  # type: ignore[no-any-return]
 
@@ -81,18 +89,23 @@ def processes(device: str = "auto") -> Iterator[Processes]:
     """Join the other processes of torchrun, if there are any; `device` is "auto" or torch's name.
 
     NCCL joins CUDA devices, gloo joins CPUs. `torchrun` says rank and number by environment
-    variables.
+    variables. A refusal that only a later process has is printed with its number.
     """
-    found = choose_device(device)
     if "RANK" not in os.environ:
+        found = choose_device(device)
+        if found.type == "cuda":
+            torch.cuda.set_device(found)
         yield Processes(0, 1, found)
         return
-    if found.type == "cuda":
-        found = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
-        torch.cuda.set_device(found)
+    found = choose_shared_device(device)
     dist.init_process_group("nccl" if found.type == "cuda" else "gloo")
+    team = Processes(dist.get_rank(), dist.get_world_size(), found)
     try:
-        yield Processes(dist.get_rank(), dist.get_world_size(), found)
+        yield team
+    except (ValueError, OSError) as refused:
+        if not team.first and not getattr(refused, "told", False):
+            print(f"process {team.rank}: {refused}", file=sys.stderr)
+        raise
     finally:
         dist.destroy_process_group()
 
@@ -100,11 +113,28 @@ def processes(device: str = "auto") -> Iterator[Processes]:
 def choose_device(name: str) -> torch.device:
     """The device called `name`; "auto" is a CUDA device where there is one, else the CPU."""
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(name)
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as missing:
         reason = str(missing).splitlines()[0]
         refuse("train", "device must be one that torch has here", name, f"torch says: {reason}")
+    return device
+
+
+def choose_shared_device(name: str) -> torch.device:
+    """The device of this process among several of a machine: the CPU, or a GPU each."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name not in ("cpu", "cuda"):
+        refuse("train", "device under torchrun must be auto, cpu or cuda", name)
+    if name == "cpu":
+        return torch.device("cpu")
+    place, num = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
+    if place >= num:
+        remedy = f"start at most {num} processes on this machine, or use --device cpu"
+        refuse("train", "each process must have a GPU of its own", f"{num} GPUs", remedy)
+    device = torch.device("cuda", place)
+    torch.cuda.set_device(device)
     return device

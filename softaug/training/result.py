@@ -40,7 +40,7 @@ def describe_result(run: Run, measured: dict[str, Any]) -> dict[str, Any]:
         "seconds": round(run.seconds, 1),
         "images_per_second": round(num_images / run.seconds, 1),
         "time_shares": shares,
-        "augmentation_share": shares["augment"],
+        "augmentation_share": None if run.workers else shares["augment"],  # theirs is not seen
         "processes": run.team.count,
         "threads": torch.get_num_threads(),
         "device": device_name(run.team.device),

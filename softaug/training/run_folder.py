@@ -38,9 +38,10 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def check_recipe(folder: Path, recipe: Recipe) -> None:
-    """Refuse a folder that holds a run of another recipe, showing the difference."""
+    """Refuse a folder that holds steps of another recipe, showing the difference."""
     path = folder / RECIPE
-    if not path.exists():
+    begun = (folder / RESULT).exists() or any((folder / CHECKPOINTS).glob("*step-*"))
+    if not path.exists() or not begun:
         return
     changed = differences(json.loads(path.read_text()), as_dict(recipe))
     if changed:

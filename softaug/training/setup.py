@@ -1,8 +1,11 @@
 """From a recipe to data, network and machine."""
 
+import hashlib
+import json
+import os
 from collections import OrderedDict
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -10,11 +13,16 @@ from torch import nn
 from softaug.data.images import Images, Source
 from softaug.data.load import load, parts
 from softaug.data.stats import channel_stats
+from softaug.losses import SoftLoss
 from softaug.models import Standardise, create
 from softaug.recipes.recipe import Recipe
+from softaug.training.batches import Batches
 from softaug.training.environment import num_cores
+from softaug.training.learner import Learner
 from softaug.training.options import RunOptions
+from softaug.training.processes import Processes
 from softaug.training.seeding import mix
+from softaug.training.stopwatch import Stopwatch
 
 
 class TrainingData(NamedTuple):
@@ -53,7 +61,36 @@ def num_workers(options: RunOptions, source: Source) -> int:
     """Processes that read ahead: a core each for files, none for images in memory."""
     if options.workers is not None:
         return options.workers
-    return 0 if isinstance(source, Images) else num_cores()
+    if isinstance(source, Images):
+        return 0
+    return max(1, num_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+
+
+def make_learner(
+    recipe: Recipe, data: TrainingData, batches: Batches, team: Processes, clock: Stopwatch
+) -> Learner:
+    """The network of a recipe and how it learns."""
+    return Learner(
+        build_net(recipe, data),
+        SoftLoss(**vars(recipe.loss), reduction="none", validate=False),
+        recipe.optim,
+        num_steps=len(batches),
+        warmup_steps=round(recipe.optim.warmup_epochs * batches.steps_per_epoch),
+        compute=recipe.compute,
+        team=team,
+        clock=clock,
+    )
+
+
+def fingerprint(data: TrainingData) -> dict[str, Any]:
+    """What tells that the images are still the same: their number, labels and classes."""
+    names = json.dumps(data.class_names).encode()
+    labels = [source.labels.cpu().numpy().tobytes() for source in (data.train, data.measured)]
+    return {
+        "num_train": len(data.train.labels),
+        "num_measured": len(data.measured.labels),
+        "sha256": hashlib.sha256(b"".join([names, *labels])).hexdigest(),
+    }
 
 
 def prepare_machine(recipe: Recipe, options: RunOptions) -> None:

@@ -6,13 +6,13 @@ from typing import Any
 import torch
 from rich.console import Console
 
-from softaug.losses import SoftLoss
+from softaug.checks import refuse
 from softaug.progress import Show, progress
 from softaug.recipes.recipe import Recipe
 from softaug.training import checkpoint
-from softaug.training.batches import Batches, on_device, stream
+from softaug.training.batches import Batch, Batches, on_device, stream
 from softaug.training.interruption import Interruption, interruption
-from softaug.training.learner import Learner, load_tensors
+from softaug.training.learner import load_tensors
 from softaug.training.measure import measure
 from softaug.training.options import RunOptions
 from softaug.training.processes import Processes, processes
@@ -26,13 +26,20 @@ from softaug.training.run_folder import (
     read_result,
 )
 from softaug.training.seeding import mix
-from softaug.training.setup import build_net, load_data, num_workers, prepare_machine
+from softaug.training.setup import (
+    fingerprint,
+    load_data,
+    make_learner,
+    num_workers,
+    prepare_machine,
+)
 from softaug.training.stopwatch import Stopwatch
 from softaug.training.tracking import Tracker
 from softaug.training.window import NonFiniteLossError, Totals, Window
 
 LINE_SECONDS = 60  # without a terminal, a line at the end of each epoch and this often
-LOOK = 10  # steps between looks at the loss: each look waits for the device
+LOOK = 10  # steps between looks at the loss at most: each look waits for the device
+LOOK_SECONDS = 2  # and seconds: several processes can stop only then, and torchrun waits for 30
 
 
 class StoppedError(Exception):
@@ -77,17 +84,9 @@ class Run:
         self.clock = Stopwatch(team.device)
         source = self.data.train if self.workers else on_device(self.data.train, team.device)
         self.batches = Batches(recipe, source, self.data.mean, team, self.clock)
-        self.learner = Learner(
-            build_net(recipe, self.data),
-            SoftLoss(**vars(recipe.loss), reduction="none", validate=False),
-            recipe.optim,
-            num_steps=len(self.batches),
-            warmup_steps=round(recipe.optim.warmup_epochs * self.batches.steps_per_epoch),
-            compute=recipe.compute,
-            team=team,
-            clock=self.clock,
-        )
+        self.learner = make_learner(recipe, self.data, self.batches, team, self.clock)
         self.window = Window(team)
+        self.look = 1  # steps in a window
         self.step = 0  # the next one
         self.totals = Totals()  # of this epoch
         self.last_epoch = Totals()
@@ -100,6 +99,7 @@ class Run:
         if state is not None:
             self.learner.share_state()
             self._restore(state)
+        self._warn_of_idle_schedules()
         if self.team.first:
             self.tracker = Tracker(self.folder, self.step)
 
@@ -112,17 +112,22 @@ class Run:
         ):
             coming = stream(self.batches, self.step, self.workers)
             self._since, self._shown = time.perf_counter(), time.monotonic()
-            while self.step < len(self.batches):
-                self.clock.start(self.step)
-                batch = next(coming)
-                self.clock.lap("data")
-                torch.manual_seed(mix(self.recipe.seed, self.step, self.team.rank))  # dropout
-                images = batch.images.to(self.team.device, non_blocking=True)
-                label = batch.label.to(self.team.device, non_blocking=True)
-                found = self.learner.step(self.step, images, label, batch.num_global)
-                self.window.add(self.step, batch.sample, found, batch.num_global)
-                self.step += 1
-                self._after_step(noted, show)
+            try:
+                while self.step < len(self.batches):
+                    self.clock.start(self.step)
+                    self._learn(next(coming))
+                    self._after_step(noted, show)
+            finally:
+                del coming  # ends the workers now: at exit Python would wait for them for ever
+
+    def _learn(self, batch: Batch) -> None:
+        self.clock.lap("data")
+        torch.manual_seed(mix(self.recipe.seed, self.step, self.team.rank))  # dropout
+        images = batch.images.to(self.team.device, non_blocking=True)
+        label = batch.label.to(self.team.device, non_blocking=True)
+        found = self.learner.step(self.step, images, label, batch.num_global)
+        self.window.add(self.step, batch.sample, found, batch.num_global)
+        self.step += 1
 
     def end(self) -> dict[str, Any]:
         """Measure and write the result."""
@@ -141,7 +146,7 @@ class Run:
         ends_epoch = self.step % self.batches.steps_per_epoch == 0
         due = every is not None and self.step % every == 0
         alone = self.team.count == 1 and noted.asked  # several must agree on the step first
-        if not (ends_epoch or due or alone or len(self.window) == LOOK):
+        if not (ends_epoch or due or alone or len(self.window) >= self.look):
             return
         stop = self._look(noted.asked)
         quiet = not self.console.is_terminal and time.monotonic() - self._shown < LINE_SECONDS
@@ -161,10 +166,12 @@ class Run:
 
     def _look(self, stop: bool) -> bool:
         """Sum up the last steps; whether any process wants to stop."""
+        seconds = time.perf_counter() - self._since
         try:
-            more, stop = self.window.close(stop)
+            more, stop, pace = self.window.close(stop, seconds)
         except NonFiniteLossError as broken:
             raise self._explain(broken) from None
+        self.look = max(1, min(LOOK, int(LOOK_SECONDS / max(pace, 1e-9))))
         self.totals = self.totals + more
         self.seconds += time.perf_counter() - self._since
         self._since = time.perf_counter()
@@ -184,23 +191,21 @@ class Run:
         if epoch % self.options.evaluate_epochs == 0 or epoch == self.recipe.epochs:
             self.measured = self._measure()
             row |= {f"{self.data.split}_{name}": value for name, value in self.measured.items()}
-        if self.team.first:
-            self.tracker.log(row)
+        self.team.first_does(lambda: self.tracker.log(row))
 
     def _measure(self) -> dict[str, Any]:
         self._check_weights()
         return measure(self.learner, self.data.measured, self.workers)
 
     def _check_weights(self) -> None:
-        """Weights are the same in all processes, so all stop or none."""
+        """What is learned is the same in all processes, so all stop or none."""
+        self.learner.share_statistics()
         if not self.learner.is_finite():
             broken = f"train: weights must be finite, got others after step {self.step}"
             raise self._explain(NonFiniteLossError(broken))
 
     def _save(self) -> None:
         self._check_weights()
-        if not self.team.first:
-            return
         state = {
             "step": self.step,
             "totals": self.totals,
@@ -209,8 +214,10 @@ class Run:
             "clock": self.clock.seconds,
             "scaler": self.learner.scaler.state_dict(),
             "machine": self._machine(),
+            "data": fingerprint(self.data),
         }
-        checkpoint.save(self.folder / CHECKPOINTS, self.step, self.learner.tensors(), state)
+        folder, tensors = self.folder / CHECKPOINTS, self.learner.tensors()
+        self.team.first_does(lambda: checkpoint.save(folder, self.step, tensors, state))
 
     def _load(self) -> dict[str, Any] | None:
         """In the first process: the tensors into the learner; the rest is returned."""
@@ -219,6 +226,9 @@ class Run:
         found = checkpoint.newest(self.folder / CHECKPOINTS, self._say)
         if found is None:
             return None
+        if found.state["data"] != fingerprint(self.data):
+            rule = f"the images must be those that {self.folder} was begun with"
+            refuse("train", rule, f"{fingerprint(self.data)}, not {found.state['data']}")
         load_tensors(self.learner, found.tensors)
         self._say(f"going on from step {found.state['step']} of {len(self.batches)}")
         for name, now in self._machine().items():
@@ -244,6 +254,13 @@ class Run:
             "device": self.team.device.type,
             "torch": str(torch.__version__),
         }
+
+    def _warn_of_idle_schedules(self) -> None:
+        for setting, _, share in self.recipe.augment.schedules:
+            if round(share * self.recipe.epochs) == 0:
+                self._say(
+                    f"the schedule of {setting} has no epoch: {share:g} of {self.recipe.epochs}"
+                )
 
     def _images_seen(self) -> int:
         epoch, place = divmod(self.step, self.batches.steps_per_epoch)

@@ -30,7 +30,9 @@ class Totals(NamedTuple):
 
 
 class NonFiniteLossError(ValueError):
-    """Training broke down."""
+    """Training broke down, in all processes alike."""
+
+    told = True  # by the first
 
 
 class Window:
@@ -47,19 +49,24 @@ class Window:
         """Keep a step's losses and errors, [B, 2], of the samples `index`."""
         self._entries.append((step, index, found, num))
 
-    def close(self, stop: bool) -> tuple[Totals, bool]:
-        """(sums, whether any process wants to stop); a loss that is no number is an error."""
+    def close(self, stop: bool, seconds: float = 0.0) -> tuple[Totals, bool, float]:
+        """(sums, whether any process wants to stop, their mean `seconds` for a step).
+
+        A loss that is no number is an error.
+        """
         entries, self._entries = self._entries, []
         found = torch.cat([entry[2] for entry in entries]).cpu().double()
         sizes = [len(entry[1]) for entry in entries]
         sums = [part.sum(0) for part in found.split(sizes)]  # type: ignore[no-untyped-call]
-        table = torch.stack([*sums, torch.tensor([float(stop), 0.0]).double()])
-        table = self.team.add_up(table.to(self.team.device)).cpu()
+        table = torch.stack([*sums, torch.tensor([float(stop), seconds]).double()])
+        table = self.team.add_up(table)
         for (step, index, losses, _), row in zip(entries, table, strict=False):
             if not math.isfinite(row[0]):
                 self._refuse(step, index, losses.cpu()[:, 0], float(row[0]))
         loss, wrong = table[:-1].sum(0).tolist()
-        return Totals(loss, wrong, sum(entry[3] for entry in entries)), bool(table[-1, 0] > 0)
+        totals = Totals(loss, wrong, sum(entry[3] for entry in entries))
+        pace = float(table[-1, 1]) / self.team.count / len(entries)
+        return totals, bool(table[-1, 0] > 0), pace
 
     def _refuse(self, step: int, index: Tensor, losses: Tensor, value: float) -> None:
         parts = self.team.collect(index[~losses.isfinite()].tolist())

@@ -21,7 +21,7 @@ from softaug.training.trial import Trial, run_trial
 _shared: tuple["Synchronized[int]", Event]  # images seen by all workers; time to stop
 
 
-class StoppedError(Exception):
+class ToldToStopError(Exception):
     """A worker was told to stop."""
 
 
@@ -96,6 +96,6 @@ def _run(trial: Trial) -> dict[str, Any]:
 def _report(num_images: int) -> None:
     seen, stop = _shared
     if stop.is_set():
-        raise StoppedError
+        raise ToldToStopError
     with seen.get_lock():
         seen.value += num_images

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from softaug.checks import describe, refuse
 from softaug.transforms.base import SoftTransform
 
 
@@ -21,7 +22,8 @@ class PerSample(SoftTransform[SeedParams]):
 
     For what draws its parameters once for a whole batch, as torchvision's RandAugment does.
     The generator is seeded for each image and left as it was. Images on another device pass
-    through the CPU. Labels stay as they come.
+    through the CPU. Labels stay as they come. Two of these in a chain need keys of different
+    `stream`, else they draw alike.
     """
 
     purpose = 7
@@ -45,4 +47,8 @@ class PerSample(SoftTransform[SeedParams]):
 
     def _one(self, image: Tensor, seed: int) -> Tensor:
         torch.default_generator.manual_seed(seed)  # torch.manual_seed would seed GPUs too
-        return self.transform(image)
+        out = self.transform(image)
+        if out.shape != image.shape or out.dtype != image.dtype:
+            rule = f"transform must keep shape and type, {describe(image)}"
+            refuse(self.name, rule, describe(out))
+        return out

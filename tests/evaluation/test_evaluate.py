@@ -69,7 +69,6 @@ def test_the_error_is_the_very_error_of_the_run(measured, runs):
     )
 
 
-@pytest.mark.xfail(reason="open_run does not lay weights out as training did")
 def test_the_nll_is_the_very_nll_of_the_run(measured, runs):
     assert measured["sets"]["test"]["before"]["nll"] == runs.result["nll"]
 
@@ -220,7 +219,6 @@ def test_an_ensemble_for_different_data_is_refused(runs, evaluated, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.xfail(reason="what one member held out another has seen", strict=True)
 @pytest.mark.usefixtures("unmeasured")
 @pytest.mark.parametrize("change", [{"validation": 0}, {"seed": 1}])
 def test_an_ensemble_whose_members_held_out_other_images_is_refused(
@@ -231,7 +229,6 @@ def test_an_ensemble_whose_members_held_out_other_images_is_refused(
         evaluated([runs.held, other], tmp_path / "out")
 
 
-@pytest.mark.xfail(reason="a RuntimeError of torch's with every weight", strict=True)
 def test_data_that_have_got_other_classes_are_refused(runs, tmp_path):
     root = digit_folder(tmp_path / "digits", "train", "val")
     for part in ("train", "val"):
@@ -280,7 +277,6 @@ def test_a_wrong_second_set_is_refused_before_anything_is_measured(runs, evaluat
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.xfail(reason="the second of one name overwrites the first", strict=True)
 @pytest.mark.usefixtures("measured", "unmeasured")
 def test_two_second_sets_of_one_name_are_refused(runs, evaluated, tmp_path):
     also = f"again={runs.test / 'again.npz'}"
