@@ -73,7 +73,7 @@ def test_a_name_is_that_of_the_catalogue():
     ("arguments", "said"),
     [
         (["digits-resnet8-sofd"], "did you mean 'digits-resnet8-soft'?"),
-        (["absent.json"], "No such file"),
+        (["absent.json"], "absent.json must be a recipe.json, got no such file"),
         (["broken.json"], "broken.json must be a recipe in JSON, got Expecting"),
         (["digits-resnet8-soft", "--epochs", "many"], "--epochs"),
         (["digits-resnet8-soft", "--epochs", "0"], "epochs must be a whole number >= 1"),

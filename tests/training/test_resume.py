@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -12,10 +13,12 @@ import torch
 from rich.console import Console
 from tiny_runs import STEPS, before_step, rows, run, tiny, weights
 
+from softaug.recipes import Augment, UniformOffsets
 from softaug.training import checkpoint, supervised
 from softaug.training.checkpoint import load, steps
 from softaug.training.learner import Learner
 from softaug.training.options import RunOptions
+from softaug.training.run_folder import keep_recipe
 from softaug.training.supervised import StoppedError, train
 from softaug.training.window import NonFiniteLossError
 
@@ -317,3 +320,38 @@ def test_each_epoch_is_told_where_there_is_no_terminal(tmp_path):
     train(tiny(), RunOptions(out=tmp_path), console)
     lines = console.file.getvalue().splitlines()
     assert [line.split("  ")[0] for line in lines] == ["epoch 1/2", "epoch 2/2"]
+
+
+def test_a_corrected_command_may_follow_one_that_made_no_step(tmp_path):
+    with pytest.raises(ValueError, match="reach must be below the image's edge 16"):
+        run(tiny(augment_crop=UniformOffsets(40)), tmp_path / "run")
+    keep_recipe(tmp_path / "run", tiny(epochs=9))  # of a command that ended before its first step
+    assert run(tiny(), tmp_path / "run")[0]["error"] <= 1
+
+
+def test_a_schedule_that_will_break_is_refused_before_the_first_step(tmp_path):
+    late = Augment(UniformOffsets(4), schedules=(("crop.reach", 0.3, 0.5),))
+    with pytest.raises(ValueError, match=r"crop\.reach must stay a whole number"):
+        run(tiny(augment=late), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_other_images_than_at_the_start_are_refused(tmp_path, monkeypatch):
+    folder = crashed(tmp_path / "run", monkeypatch, STEPS + 1)
+    fewer = {"num_train": 40, "num_measured": 30, "sha256": "another"}
+    monkeypatch.setattr(supervised, "fingerprint", lambda data: fewer)
+    with pytest.raises(ValueError, match=r"the images must be those that .* was begun with"):
+        run(tiny(), folder)
+
+
+def test_an_error_with_workers_ends_the_process(tmp_path):
+    """Python waits at exit for workers, and they do not heed the signal that it sends them."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from tiny_runs import *; "
+        "Learner.step = lambda *_: 1 / 0; run(tiny(), Path(sys.argv[2]), workers=1)"
+    )
+    here = str(Path(__file__).parent)
+    command = [sys.executable, "-c", code, here, str(tmp_path / "run")]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 1
+    assert "ZeroDivisionError" in ended.stderr

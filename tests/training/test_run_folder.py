@@ -50,6 +50,7 @@ def test_the_same_recipe_is_welcome(tmp_path):
 
 def test_another_recipe_is_refused_with_the_difference(tmp_path):
     keep_recipe(tmp_path, tiny())
+    (tmp_path / "checkpoints/step-00000001").mkdir(parents=True)
     other = replace(tiny(optim_lr=0.05), epochs=3)
     with pytest.raises(ValueError, match="holds a run of another recipe") as refused:
         check_recipe(tmp_path, other)

@@ -27,7 +27,7 @@ def test_a_window_sums_up_and_is_empty_then():
     window.add(0, torch.tensor([4, 5]), found(1.0, 2.0, wrong=[1]), 2)
     window.add(1, torch.tensor([6]), found(4.0, wrong=[0]), 1)
     assert len(window) == 2
-    assert window.close(stop=False) == (Totals(7.0, 2.0, 3), False)
+    assert window.close(stop=False, seconds=3.0) == (Totals(7.0, 2.0, 3), False, 1.5)
     assert len(window) == 0
 
 
@@ -86,7 +86,7 @@ def team(*other, bad=()):
 def test_processes_are_summed_and_one_wish_stops_all():
     window = Window(team([5.0, 1.0], [1.0, 0.0]))
     window.add(0, torch.tensor([0, 1]), found(1.0, 2.0, wrong=[0]), 4)
-    assert window.close(stop=False) == (Totals(8.0, 2.0, 4), True)
+    assert window.close(stop=False)[:2] == (Totals(8.0, 2.0, 4), True)
 
 
 def test_a_bad_sample_of_another_process_is_named_here_too():
