@@ -168,11 +168,10 @@ class Run:
         """Sum up the last steps; whether any process wants to stop."""
         seconds = time.perf_counter() - self._since
         try:
-            more, stop, pace = self.window.close(stop, seconds)
+            self.totals, stop, pace = self.window.close(stop, seconds, self.totals)
         except NonFiniteLossError as broken:
             raise self._explain(broken) from None
         self.look = max(1, min(LOOK, int(LOOK_SECONDS / max(pace, 1e-9))))
-        self.totals = self.totals + more
         self.seconds += time.perf_counter() - self._since
         self._since = time.perf_counter()
         return stop

@@ -29,6 +29,9 @@ class Totals(NamedTuple):
         return Totals(self.loss + other.loss, self.wrong + other.wrong, self.images + other.images)
 
 
+_NOTHING = Totals()
+
+
 class NonFiniteLossError(ValueError):
     """Training broke down, in all processes alike."""
 
@@ -49,9 +52,12 @@ class Window:
         """Keep a step's losses and errors, [B, 2], of the samples `index`."""
         self._entries.append((step, index, found, num))
 
-    def close(self, stop: bool, seconds: float = 0.0) -> tuple[Totals, bool, float]:
+    def close(
+        self, stop: bool, seconds: float = 0.0, before: Totals = _NOTHING
+    ) -> tuple[Totals, bool, float]:
         """(sums, whether any process wants to stop, their mean `seconds` for a step).
 
+        Steps are added to `before` one by one: the sum does not depend on where windows end.
         A loss that is no number is an error.
         """
         entries, self._entries = self._entries, []
@@ -63,8 +69,9 @@ class Window:
         for (step, index, losses, _), row in zip(entries, table, strict=False):
             if not math.isfinite(row[0]):
                 self._refuse(step, index, losses.cpu()[:, 0], float(row[0]))
-        loss, wrong = table[:-1].sum(0).tolist()
-        totals = Totals(loss, wrong, sum(entry[3] for entry in entries))
+        totals = before
+        for (*_, num), (loss, wrong) in zip(entries, table[:-1].tolist(), strict=True):
+            totals = totals + Totals(loss, wrong, num)
         pace = float(table[-1, 1]) / self.team.count / len(entries)
         return totals, bool(table[-1, 0] > 0), pace
 

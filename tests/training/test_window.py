@@ -94,3 +94,14 @@ def test_a_bad_sample_of_another_process_is_named_here_too():
     window.add(0, torch.tensor([0, 1]), found(1.0, 2.0), 4)
     with pytest.raises(NonFiniteLossError, match="at step 0 for 1 samples: 9"):
         window.close(stop=False)
+
+
+def test_sums_do_not_depend_on_where_windows_end():
+    losses = [0.1, 1e9, 0.2, 0.3, 1e-9]
+    whole, parts, so_far = Window(ALONE), Window(ALONE), Totals()
+    for step, loss in enumerate(losses):
+        for window in (whole, parts):
+            window.add(step, torch.tensor([step]), found(loss, wrong=[]), 1)
+        if step % 2:
+            so_far, _, _ = parts.close(stop=False, before=so_far)
+    assert parts.close(stop=False, before=so_far)[0] == whole.close(stop=False)[0]
