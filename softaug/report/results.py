@@ -1,11 +1,11 @@
 """The result file of a comparison: its shape, and reading it."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict, cast
 
 from softaug.checks import describe, refuse
+from softaug.report.json_file import read_json
 from softaug.report.shape import check_shape
 
 SCHEMA = 1
@@ -94,17 +94,7 @@ def read_results(path: Path) -> Results:
     """Read and check a result file, given itself or its folder."""
     file = path / "results.json" if path.is_dir() else path
     who = f"report of {file}"
-    try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        refuse(who, "the result file must be readable", error.strerror, RERUN)
-    except UnicodeDecodeError as error:
-        refuse(who, "the result file must be UTF-8 text", error.reason, RERUN)
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        refuse(who, "the result file must be JSON", error, RERUN)
-    return check_results(value, who)
+    return check_results(read_json(file, who, RERUN), who)
 
 
 def check_results(value: Mapping[str, Any], who: str = "report") -> Results:

@@ -1,8 +1,26 @@
 """A small result file with numbers that can be worked out by hand."""
 
+import json
+import re
+import shutil
+import subprocess
+
 import pytest
 
 from softaug.report.page import render
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
+QUIET = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-sync",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--enable-logging=stderr",
+]
 
 ERRORS = {
     "hard mild crop": (0.04, 0.05, 0.06),
@@ -74,3 +92,20 @@ def results():
 @pytest.fixture(scope="session")
 def page_text():
     return render(make_results())
+
+
+@pytest.fixture(scope="session")
+def browse():
+    """Open `page` in a `frame` that writes what it measures; (what it wrote, stderr)."""
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed")
+
+    def opened(frame, page, width, folder):
+        text = json.dumps(page).replace("</", "<\\/")
+        (folder / "frame.html").write_text(frame.format(width=width, page=text))
+        place = [f"--user-data-dir={folder / 'profile'}", f"--window-size={width + 50},900"]
+        command = [CHROMIUM, *QUIET, *place, "--dump-dom", (folder / "frame.html").as_uri()]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        return re.search(r'<pre id="measured">(.*?)</pre>', done.stdout)[1], done.stderr
+
+    return opened

@@ -3,12 +3,10 @@
 import base64
 import binascii
 import io
-import json
-import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn, cast, get_args
+from typing import Any, cast, get_args
 
 from PIL import Image
 
@@ -25,6 +23,7 @@ from softaug.report.evaluation.shapes import (
     Word,
 )
 from softaug.report.evaluation.single import as_comparison
+from softaug.report.json_file import read_json
 from softaug.report.results import Reliability
 from softaug.report.shape import check_shape
 
@@ -48,25 +47,7 @@ def read_comparison(path: Path) -> Comparison:
     """Read and check a result file, given itself or its folder; one evaluation is one arm."""
     file = find_file(path)
     who = f"report of {file}"
-    try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        refuse(who, "the result file must be readable", error.strerror, RERUN)
-    except UnicodeDecodeError as error:
-        refuse(who, "the result file must be UTF-8 text", error.reason, RERUN)
-    try:
-        value = json.loads(text, parse_constant=_not_finite, parse_float=_finite)
-    except (ValueError, RecursionError) as error:
-        refuse(who, "the result file must be JSON with finite numbers", error, RERUN)
-    return check_comparison(value, who)
-
-
-def _finite(text: str) -> float:
-    return float(text) if math.isfinite(float(text)) else _not_finite(text)
-
-
-def _not_finite(text: str) -> NoReturn:
-    raise ValueError(text)
+    return check_comparison(read_json(file, who, RERUN), who)
 
 
 def check_comparison(value: Mapping[str, Any], who: str = "report") -> Comparison:

@@ -1,24 +1,9 @@
 """The page in a real browser: silent, within its width, figures drawn, tables at work."""
 
+import base64
 import json
-import re
-import shutil
-import subprocess
 
 import pytest
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
-QUIET = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-sync",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--enable-logging=stderr",
-]
 
 # The page runs only its own script; the frame around it looks and presses buttons.
 FRAME = """<!doctype html><iframe style="width: {width}px; height: 800px; border: 0"></iframe>
@@ -60,20 +45,9 @@ frame.srcdoc = {page};
 
 
 @pytest.fixture(scope="module", params=[360, 1200])
-def measured(request, page_text, tmp_path_factory):
-    import base64
-
-    folder, width = tmp_path_factory.mktemp("browser"), request.param
-    page = json.dumps(page_text).replace("</", "<\\/")
-    (folder / "frame.html").write_text(FRAME.format(width=width, page=page))
-    place = [f"--user-data-dir={folder / 'profile'}", f"--window-size={width + 50},900"]
-    command = [CHROMIUM, *QUIET, *place, "--dump-dom", (folder / "frame.html").as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    found = re.search(r'<pre id="measured">(.*?)</pre>', done.stdout)[1]
-    return {**json.loads(base64.b64decode(found)), "told": done.stderr, "width": width}
-
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+def measured(request, browse, page_text, tmp_path_factory):
+    shown, told = browse(FRAME, page_text, request.param, tmp_path_factory.mktemp("browser"))
+    return {**json.loads(base64.b64decode(shown)), "told": told, "width": request.param}
 
 
 def test_page_fits_and_is_silent(measured):
