@@ -15,8 +15,8 @@ try:
     from softaug.bench import run_bench
     from softaug.data.command import data
     from softaug.evaluation.command import evaluate_each
-    from softaug.evaluation.compare import compare_runs
-    from softaug.evaluation.evaluate import EvaluationOptions
+    from softaug.evaluation.compare import COMPARISON, compare_runs
+    from softaug.evaluation.evaluate import EVALUATION, EvaluationOptions
     from softaug.evaluation.show import transforms
     from softaug.recipes.command import recipes
     from softaug.report import print_table, write_report
@@ -87,7 +87,7 @@ def evaluate(
     """
     console = Console()
     for folder in evaluate_each(runs, options, ensemble, out, console):
-        _print_path("Report", write_evaluation_report(folder), console)
+        _print_path("Report", write_evaluation_report(folder / EVALUATION), console)
 
 
 def compare(
@@ -102,8 +102,8 @@ def compare(
     """
     console = Console()
     compare_runs(runs, out)
-    print_comparison(out, console)
-    _print_path("Report", write_evaluation_report(out), console)
+    print_comparison(out / COMPARISON, console)
+    _print_path("Report", write_evaluation_report(out / COMPARISON), console)
 
 
 def show(what: Annotated[Literal["transforms"], tyro.conf.Positional]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from softaug.checks import refuse
 from softaug.evaluation.evaluate import EvaluationOptions, evaluate_runs
@@ -35,9 +36,9 @@ def _ensemble_folder(first: Path, out: Path | None) -> Path:
 
 
 def _table(found: dict[str, Any]) -> Table:
-    table = Table(title=found["name"], title_justify="left")
+    table = Table(title=Text(found["name"]), title_justify="left")
     for head in ("measure", *found["sets"]):
-        table.add_column(head, justify="left" if head == "measure" else "right")
+        table.add_column(Text(head), justify="left" if head == "measure" else "right")
     for label, path, scale, digits in ROWS:
         cells = [_cell(measured, path, scale, digits) for measured in found["sets"].values()]
         table.add_row(label, *cells)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import safetensors.torch
+from safetensors import SafetensorError
 from torch import Tensor
 
 from softaug.checks import refuse
@@ -19,10 +20,8 @@ from softaug.metrics import (
     estimate,
     image_brier,
     image_error,
-    image_gap,
     image_nll,
     paired_difference,
-    summed_gap,
     verdict,
 )
 from softaug.recipes import differences
@@ -67,8 +66,7 @@ _PER_IMAGE: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
     "error": image_error,
     "nll": image_nll,
     "brier": lambda logits, labels: image_brier(logits.softmax(1), labels),
-    "ece_15": lambda logits, labels: image_gap(logits.softmax(1), labels),
-}
+}  # not ECE: it is biased upward by the spread of confidence, so its difference is no fair test
 
 
 def compare_runs(folders: Sequence[Path], out: Path) -> dict[str, Any]:
@@ -214,19 +212,25 @@ def _pair(
 def _judge(by_seed: Estimate | None, by_image: Interval | None, higher_is_better: bool) -> Verdict:
     """The verdict; without a seed in common nothing is shown of what is no mean over images."""
     if by_seed is None and by_image is None:
-        return Verdict("no difference shown", 0, "seeds")
+        return Verdict("not tested", 0, "seeds")
     return verdict(by_seed, by_image, higher_is_better=higher_is_better)
+
+
+def _read_predictions(path: Path) -> dict[str, Tensor]:
+    try:
+        return safetensors.torch.load_file(path)
+    except (OSError, SafetensorError) as broken:
+        refuse("compare", f"{path} must be readable", broken, "run `softaug evaluate` again")
 
 
 def _by_image(ours: Path, theirs: Path) -> dict[str, Interval]:
     """Paired bootstrap over the test images, for what is a mean over them."""
-    first, second = (safetensors.torch.load_file(f / PREDICTIONS) for f in (ours, theirs))
+    first, second = (_read_predictions(folder / PREDICTIONS) for folder in (ours, theirs))
     labels = first["test_labels"]
     if not labels.equal(second["test_labels"]):
         refuse("compare", "runs must be measured on the same images", f"{ours} and {theirs}")
     found = {}
     for key, per_image in _PER_IMAGE.items():
         mine, other = (per_image(side["test_logits"], labels) for side in (first, second))
-        statistic = summed_gap if key == "ece_15" else None
-        found[key] = bootstrap_difference(mine, other, statistic)
+        found[key] = bootstrap_difference(mine, other)
     return found

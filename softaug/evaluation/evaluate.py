@@ -21,7 +21,7 @@ from softaug.evaluation.measures import measures, per_class, scale_by_halves, sc
 from softaug.evaluation.robustness import Ordeal, Tally, harmed, ordeals
 from softaug.evaluation.run import TrainedRun, chunks, open_run, predict
 from softaug.files import write_json
-from softaug.metrics import ensemble_logits
+from softaug.metrics import apply_temperature, ensemble_logits, fit_temperature
 from softaug.progress import Show, progress
 from softaug.recipes.serialise import as_dict
 from softaug.training.environment import environment, num_cores
@@ -105,6 +105,7 @@ class Evaluation:
         self.also = read_all_also(options.also, self.data.class_names, edge)
         self.ordeals = ordeals([round(mean) for mean in self.data.mean])
         self.predictions: dict[str, Tensor] = {}
+        self.temperature = 1.0  # that suits the test images or those held out
 
     def measure(self) -> dict[str, Any]:
         """The content of evaluation.json."""
@@ -146,7 +147,7 @@ class Evaluation:
 
     def _second_set(self, name: str, source: Source) -> dict[str, Any]:
         logits = self._logits(source, name)
-        scaled, _ = scale_by_halves(logits, source.labels)
+        scaled = apply_temperature(logits, self.temperature)
         self.predictions |= {f"{name}_logits": logits, f"{name}_labels": source.labels}
         return measures(logits, source.labels, scaled)
 
@@ -155,9 +156,11 @@ class Evaluation:
         if self.held_out is None:
             scaled, values = scale_by_halves(logits, self.test.labels)
             how = "each half of the test images by the temperature of the other half"
+            self.temperature = fit_temperature(logits, self.test.labels)  # for other sets
         else:
             others = self._logits(self.held_out, "held-out images")
             scaled, values = scale_by_held_out(logits, others, self.held_out.labels)
+            self.temperature = values[0]
             how = f"fitted on {len(self.held_out.labels)} training images that were held out"
         return scaled, {"values": values, "how": how}
 

@@ -31,8 +31,8 @@ def measures(logits: Tensor, labels: Tensor, scaled: Tensor) -> dict[str, Any]:
         "n": len(labels),
         "error": float(error(logits, labels)),
         "top5_error": float(error(logits, labels, top=min(5, logits.shape[1]))),
-        "before": calibration_summary(logits, labels),
-        "after": calibration_summary(scaled, labels),
+        "before": _calibration(logits, labels),
+        "after": _calibration(scaled, labels),
         "intervals": intervals(logits, labels),
         "reliability": {
             "before": _reliability(logits, labels),
@@ -40,6 +40,12 @@ def measures(logits: Tensor, labels: Tensor, scaled: Tensor) -> dict[str, Any]:
         },
         "histogram": confidence_histogram(logits, labels),
     }
+
+
+def _calibration(logits: Tensor, labels: Tensor) -> dict[str, float]:
+    """Every calibration figure of logits that are scaled already."""
+    found = calibration_summary(logits, labels)
+    return {name: value for name, value in found.items() if name != "temperature"}
 
 
 def intervals(logits: Tensor, labels: Tensor) -> dict[str, list[float]]:

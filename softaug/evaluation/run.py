@@ -17,7 +17,7 @@ from softaug.training.learner import DTYPES
 from softaug.training.measure import Chunks
 from softaug.training.processes import choose_device
 from softaug.training.run_folder import CHECKPOINTS, RECIPE
-from softaug.training.setup import TrainingData, build_net, load_data
+from softaug.training.setup import TrainingData, build_net, fingerprint, load_data
 
 EMA_PREFIX = "module."
 
@@ -42,6 +42,9 @@ def open_run(folder: Path, data_dir: Path | None, device: str) -> TrainedRun:
         refuse("evaluate", f"{folder} must hold a checkpoint", "none", remedy)
     found = _load(kept)
     data = load_data(recipe, data_dir)
+    if found.state.get("data", fingerprint(data)) != fingerprint(data):
+        remedy = "restore recipe.json and the images, or train again"
+        refuse("evaluate", f"images must be those that {folder} was trained on", "others", remedy)
     net = build_net(recipe, data)
     part = "ema" if "ema" in found.tensors else "model"
     _load_weights(net, found.tensors[part], folder)

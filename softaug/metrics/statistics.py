@@ -15,7 +15,7 @@ import torch
 from softaug.checks import describe, refuse
 from softaug.metrics.student import t_quantile
 
-Word = Literal["better", "worse", "no difference shown"]
+Word = Literal["better", "worse", "no difference shown", "not tested"]
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,9 @@ class Verdict:
     over: Literal["seeds", "images"]
 
     def __str__(self) -> str:
-        unit = "images, one pair of runs" if self.over == "images" else "seeds"
-        return f"{self.word} (n = {self.n} {unit})"
+        unit = self.over if self.n != 1 else self.over.removesuffix("s")
+        pair = ", one pair of runs" if self.over == "images" else ""
+        return f"{self.word} (n = {self.n} {unit}{pair})"
 
 
 def estimate(values: Sequence[float]) -> Estimate:
@@ -115,7 +116,7 @@ def verdict(
 
     The difference is "ours minus theirs". With two seeds or more it is judged over seeds
     alone (`paired_difference`, Student's t); with fewer over images (`bootstrap_difference`,
-    at the interval's own level), if that is given; else no difference is shown.
+    at the interval's own level), if that is given; else nothing is tested.
 
     Limits. "No difference shown" is not "equal": with 2 seeds a difference must be 12.7, with
     3 seeds 4.3 standard errors to show. Student's t takes differences to be about normal. Of
@@ -135,7 +136,7 @@ def verdict(
         return Verdict(_word(seed_interval(by_seed), higher_is_better), by_seed.n, "seeds")
     if by_image is not None:
         return Verdict(_word(by_image, higher_is_better), by_image.n, "images")
-    return Verdict("no difference shown", 1, "seeds")
+    return Verdict("not tested", 1, "seeds")
 
 
 def check_level(who: str, level: float) -> None:

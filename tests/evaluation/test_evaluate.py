@@ -13,10 +13,10 @@ from rich.console import Console
 from softaug.data.load import load
 from softaug.evaluation.command import evaluate_each
 from softaug.evaluation.evaluate import Evaluation, EvaluationOptions, read_evaluation
-from softaug.evaluation.measures import measures, scale_by_halves
+from softaug.evaluation.measures import measures
 from softaug.evaluation.robustness import harmed, ordeals
 from softaug.evaluation.run import chunks, open_run, predict
-from softaug.metrics import ensemble_logits, error, fit_temperature
+from softaug.metrics import apply_temperature, ensemble_logits, error, fit_temperature
 
 KEYS = {
     *("schema", "kind", "name", "recipe", "members", "class_names", "temperature", "sets"),
@@ -44,7 +44,20 @@ def copy_run(run, folder, **data):
     recipe = json.loads((folder / "recipe.json").read_text())
     recipe["data"] |= data
     (folder / "recipe.json").write_text(json.dumps(recipe))
+    for checkpoint in (folder / "checkpoints").iterdir():
+        forget_images(checkpoint)
     return folder
+
+
+def forget_images(checkpoint):
+    """Take out of a checkpoint which images it was trained on, and seal it again."""
+    state = json.loads((checkpoint / "state.json").read_text())
+    del state["data"]
+    (checkpoint / "state.json").write_text(json.dumps(state))
+    manifest = json.loads((checkpoint / "manifest.json").read_text())
+    content = (checkpoint / "state.json").read_bytes()
+    manifest["state.json"] = hashlib.sha256(content).hexdigest()
+    (checkpoint / "manifest.json").write_text(json.dumps(manifest))
 
 
 def digit_folder(root, *parts):
@@ -134,8 +147,19 @@ def test_a_second_test_set_is_measured_by_itself(measured, runs):
     logits, labels = kept["again_logits"], kept["again_labels"]
     assert torch.allclose(logits, kept["test_logits"][:60], atol=1e-4)
     assert labels.equal(kept["test_labels"][:60])
-    scaled, _ = scale_by_halves(logits, labels)
+    temperature = fit_temperature(kept["test_logits"], kept["test_labels"])
+    scaled = apply_temperature(logits, temperature)
     assert measured["sets"]["again"] == measures(logits, labels, scaled)
+
+
+def test_other_images_than_the_trained_ones_are_refused(runs, evaluated, tmp_path):
+    """Else held-out images could be training images, and a temperature fitted on them."""
+    folder = shutil.copytree(runs.test, tmp_path / "run")
+    recipe = json.loads((folder / "recipe.json").read_text())
+    recipe["data"]["validation"] = 30
+    (folder / "recipe.json").write_text(json.dumps(recipe))
+    with pytest.raises(ValueError, match=r"images must be those that .* was trained on"):
+        evaluated([folder], folder)
 
 
 def test_the_command_gives_the_same_numbers_again(measured, runs, tmp_path):

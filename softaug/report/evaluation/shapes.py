@@ -4,7 +4,7 @@ from typing import Literal, TypedDict
 
 from softaug.report.results import Reliability
 
-Word = Literal["better", "worse", "no difference shown"]
+Word = Literal["better", "worse", "no difference shown", "not tested"]
 
 
 class Measure(TypedDict):
@@ -196,8 +196,12 @@ class Comparison(TypedDict):
 
 def show(measure: Measure, value: float) -> str:
     """A value as tables print it, with a true minus sign."""
-    text = f"{value * (100 if measure['percent'] else 1):.{measure['digits']}f}"
-    return text.replace("-", "−")
+    return f"{scaled(measure, value):.{measure['digits']}f}".replace("-", "−")
+
+
+def scaled(measure: Measure, value: float) -> float:
+    """A value in the unit of its label: % or as it is."""
+    return value * 100 if measure["percent"] else value
 
 
 def signed(measure: Measure, value: float) -> str:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from softaug.metrics import Estimate, Interval, seed_interval
-from softaug.report.evaluation.shapes import Arm, Comparison, Measure, Pair, show, signed
+from softaug.report.evaluation.shapes import Arm, Comparison, Measure, Pair, scaled, show, signed
 
 NONE = "–"
-SIGNS = {"better": "▲", "worse": "▼", "no difference shown": "="}
+SIGNS = {"better": "▲", "worse": "▼", "no difference shown": "=", "not tested": "·"}
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,9 @@ def number(value: float | None, digits: int = 2, scale: float = 1) -> Cell:
     """A number as a cell; CSV has it in full."""
     if value is None:
         return Cell(NONE)
-    return Cell(f"{value * scale:.{digits}f}".replace("-", "−"), value * scale, (repr(value),))
+    return Cell(
+        f"{value * scale:.{digits}f}".replace("-", "−"), value * scale, (repr(value * scale),)
+    )
 
 
 def whole(value: int) -> Cell:
@@ -155,9 +157,9 @@ def _arm_column(name: str) -> Column:
 
 def _mean_cell(measure: Measure, arm: Arm, best: bool) -> Cell:
     found = arm["estimates"][measure["key"]]
-    se = "" if found["se"] is None else repr(found["se"])
-    csv = (repr(found["mean"]), se, str(found["n"]))
-    return Cell(mean_text(measure, arm), found["mean"], csv, best)
+    mean = scaled(measure, found["mean"])
+    se = "" if found["se"] is None else repr(scaled(measure, found["se"]))
+    return Cell(mean_text(measure, arm), mean, (repr(mean), se, str(found["n"])), best)
 
 
 def seed_range(pair: Pair, key: str) -> Interval | None:
@@ -210,7 +212,8 @@ def pair_table(pair: Pair, measures: Sequence[Measure], index: int) -> Table:
         "paired bootstrap of one pair of runs, whose difference is given first; it says nothing "
         "about other seeds. ▲ better and "
         "▼ worse mean that the interval excludes zero; = means that no difference was shown, "
-        "which is not “equal”. Of twenty true ties, about one would be called a difference."
+        "which is not “equal”, and · that there was nothing to judge by. Of twenty true "
+        "ties, about one would be called a difference."
     )
     return Table(f"pair-{index}", caption, columns, tuple(rows))
 
@@ -218,7 +221,10 @@ def pair_table(pair: Pair, measures: Sequence[Measure], index: int) -> Table:
 def _pair_row(pair: Pair, measure: Measure) -> tuple[Cell, ...]:
     key, verdict = measure["key"], pair["verdicts"][measure["key"]]
     found = difference(pair, key)
-    shown = Cell(NONE) if found is None else Cell(signed(measure, found), found, (repr(found),))
+    shown = Cell(NONE)
+    if found is not None:
+        value = scaled(measure, found)
+        shown = Cell(signed(measure, found), value, (repr(value),))
     return (
         _label(measure),
         shown,
@@ -231,7 +237,8 @@ def _pair_row(pair: Pair, measure: Measure) -> tuple[Cell, ...]:
 def _range_cell(measure: Measure, found: Interval | None) -> Cell:
     if found is None:
         return Cell(NONE, csv=("", ""))
-    return Cell(range_text(measure, found), found.low, (repr(found.low), repr(found.high)))
+    low, high = scaled(measure, found.low), scaled(measure, found.high)
+    return Cell(range_text(measure, found), low, (repr(low), repr(high)))
 
 
 def _image_cell(measure: Measure, found: Interval | None) -> Cell:
@@ -239,7 +246,8 @@ def _image_cell(measure: Measure, found: Interval | None) -> Cell:
         return Cell(NONE, csv=("", "", ""))
     ends = _range_cell(measure, found)
     text = f"{signed(measure, found.value)} ({ends.text})"
-    return Cell(text, found.value, (repr(found.value), *ends.csv))
+    value = scaled(measure, found.value)
+    return Cell(text, value, (repr(value), *ends.csv))
 
 
 def run_table(comparison: Comparison) -> Table:
@@ -249,7 +257,10 @@ def run_table(comparison: Comparison) -> Table:
     for arm in comparison["arms"]:
         for place, seed in enumerate(arm["seeds"]):
             values = ((m, arm["values"][m["key"]][place]) for m in measures)
-            cells = [Cell(show(m, value), value, (repr(value),)) for m, value in values]
+            cells = [
+                Cell(show(m, value), scaled(m, value), (repr(scaled(m, value)),))
+                for m, value in values
+            ]
             rows.append((Cell(arm["name"]), Cell(str(seed), seed), *cells))
     heads = ["Arm", "Seed", *(measure["label"] for measure in measures)]
     return plain_table("every-run", "Every evaluation, each measure.", heads, rows)

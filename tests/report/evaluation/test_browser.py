@@ -83,4 +83,4 @@ def test_tables_are_copied_in_three_formats(measured):
     assert latex in copied["LaTeX"].splitlines()
     head, first = copied["CSV"].splitlines()[:2]
     assert head.startswith("Measure,hard mean,hard standard error,hard n,soft mean")
-    assert first.startswith('"Error, %",0.12000000000000001,0.020000000000000004,2,0.075')
+    assert first.startswith('"Error, %",12.000000000000002,2.0000000000000004,2,7.5')

@@ -21,7 +21,7 @@ def test_main_table_shows_means_and_marks_the_best(comparison):
     table = main_table(comparison)
     assert texts(table)[0] == ["Error, %\N{NO-BREAK SPACE}↓", "12.00 ± 2.00", "7.50 ± 1.50"]
     assert [[cell.best for cell in row[1:]] for row in table.rows] == [[False, True]] * 4
-    assert table.rows[0][1].csv == ("0.12000000000000001", "0.020000000000000004", "2")
+    assert table.rows[0][1].csv == ("12.000000000000002", "2.0000000000000004", "2")
     assert "n = 2 seeds; 1,000 test images" in table.caption
 
 
