@@ -29,9 +29,10 @@ def bootstrap_interval(
 
     `values` is [N]: `image_error`, `image_nll`, `image_brier`. For what is not a mean give
     rows [N, F] and a `statistic` that turns means over images [R, F] into [R] numbers:
-    `bootstrap_interval(image_gap(probs, labels), summed_gap)` is the calibration error's (a
-    resample adds noise to every bin, so that this interval lies too high; the difference of
-    two models suffers less). The network stays as it is: nothing is said of other seeds.
+    `bootstrap_interval(image_gap(probs, labels), summed_gap)` is the calibration error's. A
+    resample adds noise to every bin, so that interval lies too high, the more the confidences
+    spread; do not judge the difference of two models by it. The network stays as it is:
+    nothing is said of other seeds.
 
     >>> found = bootstrap_interval(torch.tensor([0.0, 1.0] * 50))
     >>> found.value, round(found.low, 1), round(found.high, 1)
