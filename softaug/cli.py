@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 _NEEDS_LAB = "softaug: the command line needs the lab extra ({}); pip install 'softaug[lab]'"
 
@@ -17,7 +17,7 @@ try:
     from softaug.evaluation.command import evaluate_each
     from softaug.evaluation.compare import COMPARISON, compare_runs
     from softaug.evaluation.evaluate import EVALUATION, EvaluationOptions
-    from softaug.evaluation.show import transforms
+    from softaug.evaluation.show import show
     from softaug.recipes.command import recipes
     from softaug.report import print_table, write_report
     from softaug.report.evaluation import print_comparison, write_evaluation_report
@@ -106,14 +106,6 @@ def compare(
     _print_path("Report", write_evaluation_report(out / COMPARISON), console)
 
 
-def show(what: Annotated[Literal["transforms"], tyro.conf.Positional]) -> None:
-    """Draw what a recipe's augmentation does to your own images.
-
-    Args:
-        what: `softaug show transforms --help` says more.
-    """
-
-
 def _print_path(what: str, path: Path, console: Console) -> None:
     console.print(f"{what}: {path}", soft_wrap=True, highlight=False)
 
@@ -135,8 +127,6 @@ def main() -> None:
     try:
         if sys.argv[1:2] == ["train"]:  # what can be changed depends on the recipe
             train_command(sys.argv[2:])
-        elif sys.argv[1:3] == ["show", "transforms"]:
-            tyro.cli(transforms, prog="softaug show transforms", args=sys.argv[3:])
         else:
             tyro.extras.subcommand_cli_from_dict(COMMANDS, prog="softaug", description=__doc__)
     except (ValueError, OSError) as refused:

@@ -8,12 +8,9 @@ from dataclasses import dataclass
 
 import torch
 
-Variants = Mapping[str, Callable[[], object]]
+from softaug.training.environment import warm_allocator
 
-# glibc gives blocks above a threshold back to the system at once, and the next one costs a
-# page fault per 4 kB. The threshold rises with the blocks freed, up to 32 MB: freeing one
-# of that size brings the allocator to the state it has in any training process.
-_WARM_BYTES = 31 * 2**20
+Variants = Mapping[str, Callable[[], object]]
 
 
 @dataclass(frozen=True)
@@ -71,7 +68,7 @@ def one_thread() -> Iterator[None]:
     """One torch thread and a warm allocator inside; the caller's thread count after."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    torch.empty(_WARM_BYTES, dtype=torch.uint8)
+    warm_allocator()
     try:
         yield
     finally:

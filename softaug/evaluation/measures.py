@@ -103,11 +103,8 @@ def scale_by_halves(logits: Tensor, labels: Tensor) -> tuple[Tensor, list[float]
     return scaled, temperatures
 
 
-def _reliability(logits: Tensor, labels: Tensor) -> dict[str, list[Any]]:
+def _reliability(logits: Tensor, labels: Tensor) -> dict[str, list[float]]:
     found = reliability(logits.softmax(1), labels, bins=15)._asdict()
-    return {name: [_number(value) for value in values.tolist()] for name, values in found.items()}
-
-
-def _number(value: float) -> float | int | None:
-    """A number as JSON has it: an empty bin has no mean."""
-    return None if value != value else round(value, DIGITS)
+    return {
+        name: [round(value, DIGITS) for value in values.tolist()] for name, values in found.items()
+    }

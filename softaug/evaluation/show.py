@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import torch
 import tyro
@@ -25,7 +25,8 @@ LABELS = {
 }
 
 
-def transforms(
+def show(
+    what: Annotated[Literal["transforms"], tyro.conf.Positional],
     images: Annotated[tuple[Path, ...], tyro.conf.Positional],
     recipe: str = "cifar100-resnet18-soft",
     draws: int = 8,
@@ -37,6 +38,7 @@ def transforms(
     """Draw what a recipe's augmentation does to your images, and how sure their labels stay.
 
     Args:
+        what: The one thing there is to show.
         images: Image files, a row of the picture for each.
         recipe: A name that `softaug recipes` lists, or a recipe.json.
         draws: Augmented versions of each image.
@@ -46,6 +48,7 @@ def transforms(
         classes: Number of classes; chance is 1 of them.
         out: The picture, .png or .svg.
     """
+    check_choice(WHO, "what", what, ("transforms",))
     chosen = read_recipe(recipe)
     made = show_transforms(
         images, chosen, out, draws=draws, size=size, seed=seed, num_classes=classes

@@ -23,7 +23,6 @@ from softaug.metrics.classes import class_count, class_error, confusion
 from softaug.metrics.ensemble import ensemble_logits, mean_probabilities
 from softaug.metrics.occlusion import occlude
 from softaug.metrics.robustness import noisy, shifted
-from softaug.metrics.sign_flip import sign_flip_test
 from softaug.metrics.statistics import (
     Estimate,
     Interval,
@@ -69,7 +68,6 @@ __all__ = [
     "reliability",
     "seed_interval",
     "shifted",
-    "sign_flip_test",
     "summed_gap",
     "verdict",
 ]

@@ -5,8 +5,6 @@ from typing import Literal
 
 from softaug.recipes.recipe import Augment, LossSpec, NormalOffsets, Recipe, UniformOffsets
 
-POLICY_FIRST: tuple[Literal["flip", "crop", "policy"], ...] = ("policy", "flip", "crop")
-"""One order for all arms: the release augments before a soft crop and after a hard one."""
 DECAY = (("crop.sigma", 0.001, 0.04),)
 """The paper's: in the last 20 of 500 epochs crops hardly move."""
 

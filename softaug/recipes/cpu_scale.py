@@ -1,6 +1,6 @@
 """Rows for one CPU core: a small network on all of CIFAR, and the embedded digits."""
 
-from softaug.recipes.changes import POLICY_FIRST, cropped, softened
+from softaug.recipes.changes import cropped, softened
 from softaug.recipes.entry import Entry, derive, root
 from softaug.recipes.recipe import Augment, DataSpec, NormalOffsets, Optim, Recipe, UniformOffsets
 
@@ -23,7 +23,7 @@ def _cifar(data: str) -> Entry:
         name=f"{data}-resnet8-s2-hard",
         model="resnet8-s2",
         data=DataSpec(data),
-        augment=Augment(crop=UniformOffsets(4), order=POLICY_FIRST),
+        augment=Augment(crop=UniformOffsets(4)),
         optim=Optim(lr=0.1),
         epochs=30,
         batch=128,
@@ -82,7 +82,7 @@ def _digits() -> Entry:
         name="digits-resnet8-hard",
         model="resnet8",
         data=DataSpec("digits", per_class=20),
-        augment=Augment(crop=crop, flip=False, order=POLICY_FIRST),
+        augment=Augment(crop=crop, flip=False),
         optim=Optim(lr=0.1),
         epochs=60,
         batch=50,

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from softaug.recipes.changes import DECAY, POLICY_FIRST, cropped, softened, with_policy
+from softaug.recipes.changes import DECAY, cropped, softened, with_policy
 from softaug.recipes.entry import Entry, derive, root
 from softaug.recipes.recipe import (
     Augment,
@@ -54,7 +54,7 @@ def hard_entry(data: str, model: str) -> Entry:
         name=f"{data}-{model}-hard",
         model=model,
         data=DataSpec(data),
-        augment=Augment(crop=UniformOffsets(4), order=POLICY_FIRST),
+        augment=Augment(crop=UniformOffsets(4)),
         loss=LossSpec(soften="none"),
         optim=_OPTIM.get(model, Optim(lr=0.1)),
         epochs=500,

@@ -98,7 +98,8 @@ class Augment:
     flip: bool = True
     """left and right are swapped for every other image"""
     order: tuple[Literal["flip", "crop", "policy"], ...] = STEPS  # type: ignore[assignment]
-    """which comes first"""
+    """which comes first: one order for all arms (the release applies a policy before a soft crop
+    and after a hard one)"""
     schedules: tuple[tuple[str, float, float], ...] = ()
     """(setting, factor, share): the setting is multiplied by the factor in the last share of the
     epochs, e.g. crop.sigma 0.001 0.04"""

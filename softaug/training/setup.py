@@ -17,7 +17,7 @@ from softaug.losses import SoftLoss
 from softaug.models import Standardise, create
 from softaug.recipes.recipe import Recipe
 from softaug.training.batches import Batches
-from softaug.training.environment import num_cores
+from softaug.training.environment import num_cores, warm_allocator
 from softaug.training.learner import Learner
 from softaug.training.options import RunOptions
 from softaug.training.processes import Processes
@@ -97,8 +97,6 @@ def prepare_machine(recipe: Recipe, options: RunOptions) -> None:
     """Threads, a warm allocator, and on GPUs kernels that give the same bits every time."""
     if options.threads is not None:
         torch.set_num_threads(options.threads)
-    # glibc gives blocks above a threshold back to the system, and each new one costs page
-    # faults; freeing one of this size raises the threshold to its most, 32 MB.
-    torch.empty(31 * 2**20, dtype=torch.uint8)
+    warm_allocator()
     torch.backends.cudnn.deterministic = recipe.compute.deterministic
     torch.backends.cudnn.benchmark = not recipe.compute.deterministic

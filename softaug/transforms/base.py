@@ -1,6 +1,7 @@
 """What every soft transform does: draw, apply, report."""
 
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, overload
 
@@ -32,7 +33,7 @@ class Params(Protocol):
 P = TypeVar("P", bound=Params)
 
 
-class SoftTransform(nn.Module, Generic[P]):
+class SoftTransform(nn.Module, Generic[P], ABC):
     """Base of the soft transforms: `t(images, labels) -> (images, SoftLabel)`.
 
     Takes one image [C, H, W] with an int label, or a batch [B, C, H, W] with labels [B]
@@ -114,11 +115,13 @@ class SoftTransform(nn.Module, Generic[P]):
             operator.index(label), kept.item() * (1.0 if before is None else float(before))
         )
 
+    @abstractmethod
     def _draw(self, uniform: Tensor, height: int, width: int) -> P:
-        raise NotImplementedError
+        """Parameters from uniform numbers [B, num_uniforms], for images of this size."""
 
+    @abstractmethod
     def _render(self, batch: Tensor, params: P) -> Tensor:
-        raise NotImplementedError
+        """The images [B, C, H, W] as `params` say."""
 
     def extra_repr(self) -> str:
         shown = {n: v for n, v in vars(self).items() if n != "training" and n[0] != "_"}

@@ -1,5 +1,6 @@
 """Crops of the image's own size, shifted so that part of the image leaves the frame."""
 
+from abc import abstractmethod
 from typing import NamedTuple
 
 import torch
@@ -28,8 +29,9 @@ class _ShiftedCrop(SoftTransform[CropParams]):
         super().__init__(k)
         self.fill = check_fill(self.name, fill)
 
+    @abstractmethod
     def _offsets(self, uniform: Tensor, edge: int, longer: int) -> Tensor:
-        raise NotImplementedError
+        """Whole offsets [B] along an axis, given its edge and the image's longer edge."""
 
     def _draw(self, uniform: Tensor, height: int, width: int) -> CropParams:
         longer = max(height, width)

@@ -9,7 +9,7 @@ from PIL import Image
 
 from softaug import DrawKey, SoftCrop, SoftErase, confidence, retained
 from softaug.data.folder import read_image
-from softaug.evaluation.show import describe_augment, show_transforms, transforms
+from softaug.evaluation.show import describe_augment, show, show_transforms
 from softaug.evaluation.show_draws import augmented, draw_versions
 from softaug.evaluation.show_picture import MOST_LINES
 from softaug.recipes import NormalOffsets, UniformOffsets, find
@@ -144,7 +144,7 @@ def test_an_svg_has_the_numbers_under_the_images(photos, tmp_path):
 
 def test_the_command_says_where_the_picture_is(photos, tmp_path, capsys):
     out = tmp_path / "a.png"
-    transforms(tuple(photos[:1]), recipe="digits-resnet8-soft", draws=1, size=16, out=out)
+    show("transforms", tuple(photos[:1]), recipe="digits-resnet8-soft", draws=1, size=16, out=out)
     assert capsys.readouterr().out.strip() == str(out)
     assert Image.open(io.BytesIO(out.read_bytes())).format == "PNG"
 
