@@ -105,15 +105,19 @@ class SoftTransform(nn.Module, Generic[P], ABC):
 
     def report(self, labels: Labels, params: P) -> SoftLabel:
         """The labels with what is left of them; a `SoftLabel` composes by multiplication."""
-        kept = retained(params.visible, self.k)
         before = labels.retained if isinstance(labels, SoftLabel) else None
         label = labels.label if isinstance(labels, SoftLabel) else labels
+        kept = self._kept(label, params)
         if isinstance(label, Tensor) and label.ndim == 1:
             now = kept.float()
             return SoftLabel(label, now if before is None else now * before)
         return SoftLabel(
             operator.index(label), kept.item() * (1.0 if before is None else float(before))
         )
+
+    def _kept(self, label: Tensor | int, params: P) -> Tensor:
+        """What is retained of each label, [B]."""
+        return retained(params.visible, self.k)
 
     @abstractmethod
     def _draw(self, uniform: Tensor, height: int, width: int) -> P:
