@@ -50,7 +50,9 @@ def _release_order(randaugment: Entry) -> Entry:
         randaugment,
         "randaugment-release-order",
         "RandAugment after flip and crop, as in the release's baseline",
-        augment=replace(randaugment.recipe.augment, order=("flip", "crop", "policy")),
+        augment=replace(
+            randaugment.recipe.augment, order=("flip", "crop", "policy", "noise", "cutout")
+        ),
     )
 
 

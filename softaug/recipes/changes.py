@@ -14,7 +14,9 @@ def cropped(recipe: Recipe, crop: UniformOffsets | NormalOffsets) -> Augment:
     return replace(recipe.augment, crop=crop)
 
 
-def with_policy(recipe: Recipe, policy: Literal["randaugment", "trivialaugment"]) -> Augment:
+def with_policy(
+    recipe: Recipe, policy: Literal["randaugment", "trivialaugment", "autoaugment"]
+) -> Augment:
     """The augmentation with a policy of torchvision's."""
     return replace(recipe.augment, policy=policy)
 

@@ -17,8 +17,16 @@ from softaug.models.registry import check_known
 from softaug.weighting import WEIGHTINGS
 
 FILLS = ("data-mean", "image-mean", "black")
-POLICIES = ("none", "randaugment", "trivialaugment")
-STEPS = ("policy", "flip", "crop")
+POLICIES = (
+    "none",
+    "randaugment",
+    "trivialaugment",
+    "autoaugment",
+    "soft-randaugment",
+    "soft-trivialaugment",
+)
+STEPS = ("policy", "flip", "crop", "noise", "cutout")
+MIXINGS = ("mixup", "cutmix", "manifold-mixup")
 PRECISIONS = ("float32", "bfloat16", "float16")
 
 
@@ -57,14 +65,15 @@ class UniformOffsets:
 
     reach: int = 4
     """largest offset in pixels; 0 is no crop"""
-    k: float = 2.0
-    """softening curve, for a loss that softens"""
+    k: float | None = 2.0
+    """softening curve, for a loss that softens; None leaves labels whole"""
     fill: Literal["data-mean", "image-mean", "black"] = "data-mean"
     """what enters the frame"""
 
     def __post_init__(self) -> None:
         check_whole("augment.crop", "reach", self.reach, least=0)
-        _check_crop(self.k, self.fill)
+        _check_softening("augment.crop", self.k)
+        check_choice("augment.crop", "fill", self.fill, FILLS)
 
 
 @dataclass(frozen=True)
@@ -73,19 +82,55 @@ class NormalOffsets:
 
     sigma: float = 0.3
     """standard deviation of the offsets, in image edges"""
-    k: float = 2.0
-    """softening curve: larger keeps labels hard until most of the image is gone"""
+    k: float | None = 2.0
+    """softening curve: larger keeps labels hard until most of the image is gone; None leaves them
+    whole"""
     fill: Literal["data-mean", "image-mean", "black"] = "data-mean"
     """what enters the frame"""
 
     def __post_init__(self) -> None:
         check_positive("augment.crop", "sigma", self.sigma)
-        _check_crop(self.k, self.fill)
+        _check_softening("augment.crop", self.k)
+        check_choice("augment.crop", "fill", self.fill, FILLS)
 
 
-def _check_crop(k: float, fill: str) -> None:
-    check_positive("augment.crop", "k", k)
-    check_choice("augment.crop", "fill", fill, FILLS)
+def _check_softening(who: str, k: float | None) -> None:
+    if k is not None:
+        check_positive(who, "k", k)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The paper's additive noise: alpha times normal pixels, alpha normal for each image."""
+
+    sigma: float = 0.1
+    """standard deviation of alpha"""
+    noise_sd: float = 0.1
+    """standard deviation of the pixels, in full ranges of the image"""
+    k: float | None = 1.0
+    """softening curve, for a loss that softens; None leaves labels whole"""
+
+    def __post_init__(self) -> None:
+        check_positive("augment.noise", "sigma", self.sigma)
+        check_positive("augment.noise", "noise_sd", self.noise_sd)
+        _check_softening("augment.noise", self.k)
+
+
+@dataclass(frozen=True)
+class Cutout:
+    """A square centred anywhere is erased."""
+
+    length: int = 8
+    """its edge in pixels"""
+    k: float | None = 2.0
+    """softening curve, for a loss that softens; None leaves labels whole"""
+    fill: Literal["data-mean", "image-mean", "black"] = "data-mean"
+    """its colour"""
+
+    def __post_init__(self) -> None:
+        check_whole("augment.cutout", "length", self.length, least=1)
+        _check_softening("augment.cutout", self.k)
+        check_choice("augment.cutout", "fill", self.fill, FILLS)
 
 
 @dataclass(frozen=True)
@@ -93,11 +138,22 @@ class Augment:
     """What happens to a training image."""
 
     crop: UniformOffsets | NormalOffsets = UniformOffsets()
-    policy: Literal["none", "randaugment", "trivialaugment"] = "none"
-    """torchvision's own, with its defaults"""
+    policy: Literal[
+        "none",
+        "randaugment",
+        "trivialaugment",
+        "autoaugment",
+        "soft-randaugment",
+        "soft-trivialaugment",
+    ] = "none"
+    """torchvision's own, with its defaults; the soft ones say what each operation leaves"""
+    curves: str | None = None
+    """what the operations of a soft policy leave: naive, cifar100 (fitted), or a curves.json"""
+    noise: Noise | None = None
+    cutout: Cutout | None = None
     flip: bool = True
     """left and right are swapped for every other image"""
-    order: tuple[Literal["flip", "crop", "policy"], ...] = STEPS  # type: ignore[assignment]
+    order: tuple[Literal["policy", "flip", "crop", "noise", "cutout"], ...] = STEPS  # type: ignore[assignment]
     """which comes first: one order for all arms (the release applies a policy before a soft crop
     and after a hard one)"""
     schedules: tuple[tuple[str, float, float], ...] = ()
@@ -111,6 +167,7 @@ class Augment:
         if not isinstance(self.flip, bool):
             refuse("augment", "flip must be True or False", describe(self.flip))
         check_choice("augment", "policy", self.policy, POLICIES)
+        _check_curves(self.policy, self.curves)
         if sorted(self.order) != sorted(STEPS):
             refuse("augment", f"order must hold each of {', '.join(STEPS)} once", self.order)
         for setting, factor, share in self.schedules:
@@ -120,8 +177,22 @@ class Augment:
 
     def numbers(self) -> tuple[str, ...]:
         """The settings that a schedule can change."""
-        found = [f"crop.{name}" for name, value in vars(self.crop).items() if _is_number(value)]
-        return tuple(found)
+        parts = {"crop": self.crop, "noise": self.noise, "cutout": self.cutout}
+        return tuple(
+            f"{part}.{name}"
+            for part, settings in parts.items()
+            if settings is not None
+            for name, value in vars(settings).items()
+            if _is_number(value)
+        )
+
+
+def _check_curves(policy: str, curves: str | None) -> None:
+    if policy.startswith("soft-") and curves is None:
+        remedy = "naive, cifar100, or a curves.json that `softaug curves fit` made"
+        refuse("augment", f"curves must be given for policy {policy}", "none", remedy)
+    if curves is not None and not policy.startswith("soft-"):
+        refuse("augment", "curves are for a soft policy", f"{curves!r} with policy {policy}")
 
 
 def _is_number(value: object) -> bool:
@@ -138,11 +209,38 @@ class LossSpec:
     """how weights enter a batch: the equation's way, the release's, or scaled to mean 1"""
     label_smoothing: float = 0.0
     """the paper's alpha: what the other classes get of an unsoftened label"""
+    online_smoothing: float = 0.0
+    """share of the label that follows what the network answered for its class in the last epoch"""
+    focal_gamma: float = 0.0
+    """focal loss: weigh down what is answered surely (the paper calls it alpha)"""
+    prior: str = "uniform"
+    """where the mass of a softened target goes: uniform, coarse (CIFAR-100's groups), or a
+    prior.json that `softaug curves confusion` made"""
 
     def __post_init__(self) -> None:
         check_choice("loss", "soften", self.soften, SOFTEN)
         check_choice("loss", "weighting", self.weighting, WEIGHTINGS)
         check_share("loss", "label_smoothing", self.label_smoothing)
+        check_share("loss", "online_smoothing", self.online_smoothing)
+        if not (_is_number(self.focal_gamma) and 0 <= self.focal_gamma < float("inf")):
+            refuse("loss", "focal_gamma must be a number >= 0", self.focal_gamma)
+        if self.label_smoothing and self.online_smoothing:
+            rule = "one of label_smoothing and online_smoothing must be 0"
+            refuse("loss", rule, f"{self.label_smoothing:g} and {self.online_smoothing:g}")
+
+
+@dataclass(frozen=True)
+class Mix:
+    """Two images become one; its label is both of theirs."""
+
+    kind: Literal["mixup", "cutmix", "manifold-mixup"] = "mixup"
+    """mixup blends images, cutmix pastes a box, manifold-mixup blends what a layer makes of them"""
+    alpha: float = 1.0
+    """shares are drawn from Beta(alpha, alpha), one for each step"""
+
+    def __post_init__(self) -> None:
+        check_choice("mix", "kind", self.kind, MIXINGS)
+        check_positive("mix", "alpha", self.alpha)
 
 
 @dataclass(frozen=True)
@@ -201,6 +299,7 @@ class Recipe:
     """a name that softaug.models.create knows, or timm:NAME"""
     data: DataSpec = field(default_factory=DataSpec)
     augment: Augment = field(default_factory=Augment)
+    mix: Mix | None = None
     loss: LossSpec = field(default_factory=LossSpec)
     optim: Optim = field(default_factory=Optim)
     compute: Compute = field(default_factory=Compute)
@@ -210,6 +309,8 @@ class Recipe:
     """images in a step, over all processes"""
     seed: int = 0
     """initial weights, order and draws"""
+    members: int = 1
+    """networks of an ensemble, each trained by a seed of its own"""
 
     def __post_init__(self) -> None:
         if not self.name or Path(self.name).name != self.name or self.name.startswith("."):
@@ -218,6 +319,21 @@ class Recipe:
         check_whole("recipe", "epochs", self.epochs, least=1)
         check_whole("recipe", "batch", self.batch, least=1)
         check_whole("recipe", "seed", self.seed, least=0)
+        check_whole("recipe", "members", self.members, least=1)
+        _check_together(self)
         if self.optim.warmup_epochs >= self.epochs:
             rule = f"optim.warmup_epochs must be below the {self.epochs} epochs"
             refuse("recipe", rule, self.optim.warmup_epochs)
+
+
+def _check_together(recipe: Recipe) -> None:
+    """Parts that cannot be had together, and why."""
+    if recipe.mix is None:
+        return
+    if recipe.loss.online_smoothing:
+        rule = "online_smoothing must be 0 where images are mixed"
+        remedy = "it learns from right answers, and a mixed image has two"
+        refuse("recipe", rule, recipe.loss.online_smoothing, remedy)
+    if recipe.mix.kind == "manifold-mixup" and recipe.compute.compile:
+        remedy = "the layer that is mixed changes from step to step"
+        refuse("recipe", "compute.compile must be off for manifold-mixup", "on", remedy)

@@ -1,17 +1,30 @@
 """From a recipe's augmentation to transforms, as they are in each epoch."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from torch import Tensor
-from torchvision.transforms.v2 import RandAugment, TrivialAugmentWide  # type: ignore[attr-defined]
+from torchvision.transforms.v2 import (  # type: ignore[attr-defined]
+    AutoAugment,
+    AutoAugmentPolicy,
+    RandAugment,
+    TrivialAugmentWide,
+)
 
 from softaug.checks import refuse
 from softaug.draws import DrawKey
 from softaug.label import SoftLabel
 from softaug.recipes.recipe import Augment, NormalOffsets, UniformOffsets
-from softaug.transforms import HorizontalFlip, PerSample, SoftCrop, UniformCrop
+from softaug.transforms import (
+    HorizontalFlip,
+    PerSample,
+    SoftCrop,
+    SoftCutout,
+    SoftNoise,
+    UniformCrop,
+)
 from softaug.transforms.base import SoftTransform
 from softaug.transforms.fill import Fill
 
@@ -37,30 +50,56 @@ class Chain:
 
 def build_chain(augment: Augment, data_mean: Sequence[float]) -> Chain:
     """The transforms in their order; `data_mean` is a grey level for each channel."""
-    made: dict[str, list[AnyTransform]] = {
-        "flip": [HorizontalFlip()] if augment.flip else [],
-        "crop": [_crop(augment.crop, data_mean)],
-        "policy": _policy(augment.policy),
-    }
-    return Chain([transform for step in augment.order for transform in made[step]])
-
-
-def _crop(crop: UniformOffsets | NormalOffsets, data_mean: Sequence[float]) -> AnyTransform:
     fills: dict[str, Fill] = {
         "data-mean": tuple(round(mean) for mean in data_mean),
         "image-mean": "mean",
         "black": 0,
     }
+    made: dict[str, AnyTransform | None] = {
+        "flip": HorizontalFlip() if augment.flip else None,
+        "crop": _crop(augment.crop, fills),
+        "policy": _policy(augment),
+        "noise": _noise(augment),
+        "cutout": _cutout(augment, fills),
+    }
+    steps = [made[step] for step in augment.order]
+    return Chain([transform for transform in steps if transform is not None])
+
+
+def _crop(crop: UniformOffsets | NormalOffsets, fills: Mapping[str, Fill]) -> AnyTransform:
     if isinstance(crop, UniformOffsets):
-        return UniformCrop(crop.reach, crop.k, fills[crop.fill])
-    return SoftCrop(crop.sigma, crop.k, fills[crop.fill])
+        return UniformCrop(crop.reach, _k(crop.k), fills[crop.fill])
+    return SoftCrop(crop.sigma, _k(crop.k), fills[crop.fill])
 
 
-def _policy(name: str) -> list[AnyTransform]:
-    if name == "none":
-        return []
-    kind = RandAugment if name == "randaugment" else TrivialAugmentWide
-    return [PerSample(kind())]
+def _noise(augment: Augment) -> AnyTransform | None:
+    noise = augment.noise
+    return None if noise is None else SoftNoise(noise.sigma, noise.noise_sd, _k(noise.k))
+
+
+def _cutout(augment: Augment, fills: Mapping[str, Fill]) -> AnyTransform | None:
+    cutout = augment.cutout
+    if cutout is None:
+        return None
+    return SoftCutout(cutout.length, _k(cutout.k), fills[cutout.fill])
+
+
+def _k(k: float | None) -> float:
+    """A transform's curve: an endless one leaves labels whole."""
+    return math.inf if k is None else k
+
+
+TORCHVISION: dict[str, Callable[[], Any]] = {
+    "randaugment": RandAugment,
+    "trivialaugment": TrivialAugmentWide,
+    "autoaugment": lambda: AutoAugment(AutoAugmentPolicy.CIFAR10),
+}
+
+
+def _policy(augment: Augment) -> AnyTransform | None:
+    if augment.policy == "none":
+        return None
+    return PerSample(TORCHVISION[augment.policy]())
 
 
 def scheduled(augment: Augment, epoch: int, epochs: int) -> Augment:

@@ -15,7 +15,7 @@ from softaug.data.load import load, parts
 from softaug.data.stats import channel_stats
 from softaug.losses import SoftLoss
 from softaug.models import Standardise, create
-from softaug.recipes.recipe import Recipe
+from softaug.recipes.recipe import LossSpec, Recipe
 from softaug.training.batches import Batches
 from softaug.training.environment import num_cores, warm_allocator
 from softaug.training.learner import Learner
@@ -72,13 +72,24 @@ def make_learner(
     """The network of a recipe and how it learns."""
     return Learner(
         build_net(recipe, data),
-        SoftLoss(**vars(recipe.loss), reduction="none", validate=False),
+        build_loss(recipe.loss),
         recipe.optim,
         num_steps=len(batches),
         warmup_steps=round(recipe.optim.warmup_epochs * batches.steps_per_epoch),
         compute=recipe.compute,
         team=team,
         clock=clock,
+    )
+
+
+def build_loss(spec: LossSpec) -> SoftLoss:
+    """The loss of each sample."""
+    return SoftLoss(
+        soften=spec.soften,
+        weighting=spec.weighting,
+        label_smoothing=spec.label_smoothing,
+        reduction="none",
+        validate=False,
     )
 
 
