@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -68,7 +68,16 @@ def train(recipe: Annotated[str, tyro.conf.Positional]) -> None:
     Args:
         recipe: A name that `softaug recipes` lists, or a recipe.json; then any settings.
     """
-    train_command([recipe])
+    _train([recipe])
+
+
+def _train(arguments: Sequence[str]) -> None:
+    """Train; the members of an ensemble are then measured together."""
+    trained = train_command(arguments)
+    if len(trained.folders) == 1 or os.environ.get("RANK", "0") != "0":
+        return
+    options = EvaluationOptions(data_dir=trained.options.data_dir, device=trained.options.device)
+    _evaluate(trained.folders, options, True, trained.options.folder(trained.recipe))
 
 
 def evaluate(
@@ -85,6 +94,12 @@ def evaluate(
         ensemble: Measure the mean of the runs' probabilities, not each run.
         out: Folder for an ensemble's result (default: ensemble-NAME beside the first run).
     """
+    _evaluate(runs, options, ensemble, out)
+
+
+def _evaluate(
+    runs: Sequence[Path], options: EvaluationOptions, ensemble: bool, out: Path | None
+) -> None:
     console = Console()
     for folder in evaluate_each(runs, options, ensemble, out, console):
         _print_path("Report", write_evaluation_report(folder / EVALUATION), console)
@@ -126,7 +141,7 @@ def main() -> None:
     """Run a subcommand; bad input ends with one line and code 2, a stop with code 130."""
     try:
         if sys.argv[1:2] == ["train"]:  # what can be changed depends on the recipe
-            train_command(sys.argv[2:])
+            _train(sys.argv[2:])
         else:
             tyro.extras.subcommand_cli_from_dict(COMMANDS, prog="softaug", description=__doc__)
     except (ValueError, OSError) as refused:

@@ -6,13 +6,21 @@ from softaug.checks import nearest, refuse
 from softaug.recipes.ablations import ablation_entries
 from softaug.recipes.cpu_scale import cpu_scale_entries
 from softaug.recipes.entry import Entry
+from softaug.recipes.figure3 import figure3_entries
 from softaug.recipes.paper_rows import paper_row_entries
+from softaug.recipes.rivals import rival_entries
 
 
 @cache
 def entries() -> tuple[Entry, ...]:
     """Every row, sorted by data set, model and arm as the files of this package list them."""
-    found = (*paper_row_entries(), *ablation_entries(), *cpu_scale_entries())
+    found = (
+        *paper_row_entries(),
+        *rival_entries(),
+        *ablation_entries(),
+        *figure3_entries(),
+        *cpu_scale_entries(),
+    )
     families = list(dict.fromkeys(map(_family, found)))
     return tuple(sorted(found, key=lambda entry: families.index(_family(entry))))
 

@@ -2,16 +2,17 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import tyro
 from rich.console import Console
 
 from softaug.checks import refuse
 from softaug.recipes import Recipe, find, from_dict
+from softaug.training.members import train_members
 from softaug.training.options import RunOptions
 from softaug.training.supervised import train
 
@@ -34,7 +35,15 @@ class TrainCommand:
     recipe: Annotated[Recipe, tyro.conf.arg(name="")]
 
 
-def train_command(arguments: Sequence[str]) -> None:
+class Trained(NamedTuple):
+    """What was trained: one run, or the members of an ensemble."""
+
+    recipe: Recipe
+    options: RunOptions
+    folders: list[Path]
+
+
+def train_command(arguments: Sequence[str]) -> Trained:
     """Run `softaug train` with these arguments."""
     console = Console(quiet=os.environ.get("RANK", "0") != "0")  # one of many processes speaks
     if not arguments or arguments[0].startswith("-"):
@@ -48,8 +57,15 @@ def train_command(arguments: Sequence[str]) -> None:
         default=TrainCommand(RunOptions(), read_recipe(name)),
         config=(tyro.conf.AvoidSubcommands,),
     )
-    result = train(chosen.recipe, chosen.options, console)
-    folder = chosen.options.folder(chosen.recipe)
+    recipe, options = chosen.recipe, chosen.options
+    if recipe.members > 1:
+        return Trained(recipe, options, train_members(recipe, options, console))
+    folder = options.folder(recipe)
+    _print_result(train(recipe, options, console), folder, console)
+    return Trained(recipe, options, [folder])
+
+
+def _print_result(result: Mapping[str, Any], folder: Path, console: Console) -> None:
     console.print(
         f"{result['split']} error {result['error']:.2%}, NLL {result['nll']:.3f}, "
         f"ECE {result['ece']:.2%}; {folder / 'result.json'}",

@@ -51,6 +51,9 @@ def train(recipe: Recipe, options: RunOptions, console: Console) -> dict[str, An
 
     A finished run is only read. Under torchrun every process calls this.
     """
+    if recipe.members > 1:
+        remedy = "train each of softaug.training.members.members(recipe)"
+        refuse("train", "a run has one network", f"{recipe.members} members", remedy)
     folder = options.folder(recipe)
     with processes(options.device) as team:
         console = console if team.first else Console(quiet=True)
