@@ -1,7 +1,7 @@
 """Soft Augmentation: labels that soften with what an augmentation destroyed."""
 
 from softaug.draws import DrawKey
-from softaug.label import SoftLabel
+from softaug.label import MixedLabel, SoftLabel
 from softaug.losses import SoftLoss
 from softaug.softening import confidence, retained
 from softaug.transforms import SoftCrop, SoftCutout, SoftErase, SoftNoise, UniformCrop
@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "DrawKey",
+    "MixedLabel",
     "SoftCrop",
     "SoftCutout",
     "SoftErase",

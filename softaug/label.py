@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from softaug.checks import check_integers
+from softaug.checks import check_integers, check_share, describe, refuse
 from softaug.softening import confidence, soft_target, uniform_prior
 
 
@@ -49,8 +49,93 @@ class SoftLabel(NamedTuple):
         """The same batch of labels on `device`; one sample's numbers stay as they are."""
         label, kept = self
         if isinstance(label, Tensor):
-            label = label.to(device, non_blocking=non_blocking)
+            label = _send(label, device, non_blocking)
         if isinstance(kept, Tensor):
-            kept = kept.float() if torch.device(device).type == "mps" else kept  # no float64 there
-            kept = kept.to(device, non_blocking=non_blocking)
+            kept = _send(kept, device, non_blocking)
         return SoftLabel(label, kept)
+
+
+class MixedLabel(NamedTuple):
+    """Two labels for each sample, as Mixup and CutMix make them; each part is [B, 2].
+
+    `share` is how much of the sample is each image's; a row sums to 1. Target and weight are
+    the means of the two images' by it. Holds no logic: the loss checks the values.
+
+    >>> first = SoftLabel(torch.tensor([2]), torch.tensor([0.5]))
+    >>> second = SoftLabel(torch.tensor([0]), torch.tensor([1.0]))
+    >>> mix_labels(first, second, share=0.75).dense(num_classes=4)
+    tensor([[0.3438, 0.0938, 0.4688, 0.0938]])
+    """
+
+    labels: Tensor
+    retained: Tensor
+    share: Tensor
+
+    def dense(self, num_classes: int) -> Tensor:
+        """Target probabilities, [B, C], for any loss that takes them; without the weight."""
+        pair = (SoftLabel(self.labels[:, i], self.retained[:, i]) for i in range(2))
+        first, second = (label.dense(num_classes) for label in pair)
+        return blend(first, second, self.share.float())
+
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> MixedLabel:
+        """The same labels on `device`."""
+        return MixedLabel(*(_send(part, device, non_blocking) for part in self))
+
+
+def mix_labels(
+    first: SoftLabel | Tensor, second: SoftLabel | Tensor, share: Tensor | float
+) -> MixedLabel:
+    """The labels of samples mixed of two images each, of which `share` is the first's.
+
+    Labels are batches [B] of equal length, plain integers counting as whole images; `share` is
+    a number for all or [B].
+
+    >>> mix_labels(torch.tensor([2, 0]), torch.tensor([0, 1]), share=0.75).share
+    tensor([[0.7500, 0.2500],
+            [0.7500, 0.2500]])
+    """
+    (labels, kept), (others, kept_too) = _check_batch(first), _check_batch(second)
+    if labels.shape != others.shape:
+        rule = "the two labels must be of equally many samples"
+        refuse("mix_labels", rule, f"{len(labels)} and {len(others)}")
+    part = _check_mix_share(share, kept)
+    return MixedLabel(
+        torch.stack([labels, others], dim=1),
+        torch.stack([kept, kept_too], dim=1),
+        torch.stack([part, 1 - part], dim=1),
+    )
+
+
+def blend(first: Tensor, second: Tensor, share: Tensor) -> Tensor:
+    """Mean of two images' values, [B] or [B, C], by their shares [B, 2]."""
+    one, other = share.view(*share.shape, *[1] * (first.ndim - 1)).unbind(1)
+    return one * first + other * second
+
+
+def _check_batch(label: SoftLabel | Tensor) -> tuple[Tensor, Tensor]:
+    """Labels and what is retained of them, each [B]."""
+    labels, kept = label if isinstance(label, SoftLabel) else (label, None)
+    if not isinstance(labels, Tensor) or labels.ndim != 1:
+        remedy = "collate single samples first; mixed labels cannot be mixed again"
+        refuse("mix_labels", "labels must be a batch [B]", describe(labels), remedy)
+    check_integers("mix_labels", "labels", labels)
+    if kept is None:
+        kept = torch.ones(len(labels), device=labels.device)
+    if not isinstance(kept, Tensor) or kept.shape != labels.shape:
+        refuse("mix_labels", "retained must be a batch [B] like the labels", describe(kept))
+    return labels, kept
+
+
+def _check_mix_share(share: Tensor | float, like: Tensor) -> Tensor:
+    """The first image's share of each sample, [B]."""
+    if not isinstance(share, Tensor):
+        return torch.full_like(like, check_share("mix_labels", "share", share))
+    if share.shape not in ((), like.shape) or not share.dtype.is_floating_point:
+        refuse("mix_labels", f"share must be a number or [{len(like)}]", describe(share))
+    return _send(share, like.device, non_blocking=False).expand(len(like))
+
+
+def _send(part: Tensor, device: torch.device | str, non_blocking: bool) -> Tensor:
+    if part.dtype == torch.float64 and torch.device(device).type == "mps":  # it has none
+        part = part.float()
+    return part.to(device, non_blocking=non_blocking)

@@ -1,6 +1,5 @@
 """The loss that turns `retained` into a target and a weight."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,9 +7,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from softaug.checks import check_choice, check_integers, check_share, describe, refuse
-from softaug.label import SoftLabel
-from softaug.softening import check_num_classes, confidence, soft_target
+from softaug.checks import check_choice, check_share, describe, refuse
+from softaug.label import MixedLabel, SoftLabel, blend
+from softaug.loss_checks import (
+    LabelParts,
+    check_finite,
+    check_prior,
+    check_shapes,
+    check_table_fits,
+    check_values,
+)
+from softaug.softening import confidence, soft_target, uniform_prior
 from softaug.weighting import WEIGHTINGS, batch_weights
 
 SOFTEN = ("none", "target", "weight", "both")
@@ -20,8 +27,9 @@ REDUCTIONS = ("mean", "sum", "none")
 class SoftLoss(nn.Module):
     """weight * KL(target || softmax(logits)) for each sample, then reduced.
 
-    `loss(logits [B, C], label)`, with `label` a `SoftLabel`, or plain integers [B], which
-    count as whole images: the loss then equals `F.cross_entropy`.
+    `loss(logits [B, C], label)`, with `label` a `SoftLabel`; a `MixedLabel`, whose target and
+    weight are the means of its two images' by their shares; or plain integers [B], which count
+    as whole images: the loss then equals `F.cross_entropy`.
 
     soften: what `retained` softens: "target" (Eq. 4), "weight" (Eq. 5), "both" (Eq. 6) or
         "none" (hard augmentation).
@@ -64,44 +72,58 @@ class SoftLoss(nn.Module):
         self.reduction = reduction
         self.validate = validate
         self.label_smoothing = check_share("SoftLoss", "label_smoothing", label_smoothing)
-        self.register_buffer("prior", _check_prior(prior), persistent=False)
+        self.register_buffer("prior", check_prior(prior), persistent=False)
 
-    def forward(self, logits: Tensor, label: Tensor | SoftLabel) -> Tensor:
+    def forward(self, logits: Tensor, label: Tensor | SoftLabel | MixedLabel) -> Tensor:
         """Loss of a batch."""
-        labels, kept = _check_shapes(logits, label)
+        parts = check_shapes(logits, label)
         if self.prior is not None:
-            _check_prior_fits(self.prior, logits)
+            check_table_fits("prior", self.prior, logits)
         validate = self._validates(logits)
         if validate:
-            _check_values(logits, labels, kept)
+            check_values(logits, parts)
         log_probs = F.log_softmax(logits, dim=1, dtype=_at_least_float32(logits.dtype))
-        if kept is not None:
-            kept = kept.detach().to(log_probs.dtype)
-        loss = self._divergence(log_probs, labels.long(), kept)
+        parts = _like(log_probs, parts)
+        loss = self._divergence(log_probs, parts)
         if validate:
-            _check_finite(loss, logits)
-        if kept is not None and self.soften in ("weight", "both"):
-            weights = confidence(kept, logits.shape[1])
+            check_finite(loss, logits)
+        if parts.retained is not None and self.soften in ("weight", "both"):
+            weights = _weights(parts.retained, parts.share, logits.shape[1])
             loss = loss * batch_weights(weights, self.weighting)
         return _reduce(loss, self.reduction)
 
-    def _divergence(self, log_probs: Tensor, labels: Tensor, kept: Tensor | None) -> Tensor:
+    def _divergence(self, log_probs: Tensor, parts: LabelParts) -> Tensor:
         """KL(target || prediction) of each sample, [B]."""
+        labels, kept, share = parts
         if self.soften not in ("target", "both"):
             kept = None
-        if kept is None and self.label_smoothing == 0:
+        if share is None and kept is None and self.label_smoothing == 0:
             return -_pick(log_probs, labels)
         if kept is None:
-            kept = log_probs.new_ones(len(labels))
-        if self.prior is None:
+            kept = torch.ones_like(labels, dtype=log_probs.dtype)
+        if share is None and self.prior is None:
             return _divergence_uniform(log_probs, labels, kept, self.label_smoothing)
-        prior = self._prior_rows(log_probs, labels)
-        target = _smoothed_target(labels, kept, prior, self.label_smoothing)
+        target = self._mixed_target(log_probs, labels, kept, share)
         return (torch.xlogy(target, target) - target * log_probs).sum(1)
+
+    def _mixed_target(
+        self, log_probs: Tensor, labels: Tensor, kept: Tensor, share: Tensor | None
+    ) -> Tensor:
+        """The target of each sample, [B, C]; of two images by their shares."""
+        if share is None:
+            return self._target(log_probs, labels, kept)
+        first, second = (self._target(log_probs, labels[:, i], kept[:, i]) for i in range(2))
+        return blend(first, second, share)
+
+    def _target(self, log_probs: Tensor, labels: Tensor, kept: Tensor) -> Tensor:
+        """Target of one label a sample, r * base + (1 - r) * prior, [B, C]."""
+        prior = self._prior_rows(log_probs, labels)
+        return _smoothed_target(labels, kept, prior, self.label_smoothing)
 
     def _prior_rows(self, log_probs: Tensor, labels: Tensor) -> Tensor:
         """The prior of all samples alike, [C], or of each, [B, C]."""
-        assert self.prior is not None
+        if self.prior is None:
+            return uniform_prior(log_probs.shape[1], like=log_probs)
         prior = self.prior.to(log_probs.dtype)
         return prior if prior.ndim == 1 else prior[labels]
 
@@ -145,6 +167,22 @@ def _smoothed_target(labels: Tensor, kept: Tensor, prior: Tensor, smoothing: flo
     return rest.scatter_add(1, labels.unsqueeze(1), extra.unsqueeze(1))
 
 
+def _like(log_probs: Tensor, parts: LabelParts) -> LabelParts:
+    """The label's parts in the type to compute with; no gradient flows into them."""
+    kept, share = parts.retained, parts.share
+    return LabelParts(
+        parts.labels.long(),
+        None if kept is None else kept.detach().to(log_probs.dtype),
+        None if share is None else share.detach().to(log_probs.dtype),
+    )
+
+
+def _weights(kept: Tensor, share: Tensor | None, num_classes: int) -> Tensor:
+    """The weight of each sample, [B]; of two images the mean by their shares."""
+    weights = confidence(kept, num_classes)
+    return weights if share is None else blend(weights[:, 0], weights[:, 1], share)
+
+
 def _pick(log_probs: Tensor, labels: Tensor) -> Tensor:
     return log_probs.gather(1, labels.unsqueeze(1)).squeeze(1)
 
@@ -157,81 +195,3 @@ def _reduce(loss: Tensor, reduction: str) -> Tensor:
 
 def _at_least_float32(dtype: torch.dtype) -> torch.dtype:
     return dtype if dtype == torch.float64 else torch.float32
-
-
-def _check_prior(prior: str | Tensor | Sequence[Any]) -> Tensor | None:
-    """The prior as a tensor, or None for the uniform one, which needs no class count."""
-    if isinstance(prior, str):
-        check_choice("SoftLoss", "prior", prior, ("uniform",))
-        return None
-    table = torch.as_tensor(prior, dtype=torch.float64)
-    square = table.ndim == 2 and table.shape[0] == table.shape[1]
-    if not (table.ndim == 1 or square):
-        refuse("SoftLoss", 'prior must be "uniform", [C] or [C, C]', describe(table))
-    if not bool((table >= 0).all()) or not bool(((table.sum(-1) - 1).abs() < 1e-4).all()):
-        remedy = "divide each row by its sum"
-        refuse("SoftLoss", "rows of prior must be >= 0 and sum to 1", describe(table), remedy)
-    return table.float()
-
-
-def _check_prior_fits(prior: Tensor, logits: Tensor) -> None:
-    if prior.shape[-1] != logits.shape[1]:
-        rule = f"prior must be for the model's {logits.shape[1]} classes"
-        refuse("SoftLoss", rule, f"one for {prior.shape[-1]}")
-    if prior.device != logits.device:
-        rule = f"prior must be on the logits' device {logits.device}"
-        refuse("SoftLoss", rule, prior.device, "move the loss: loss.to(device)")
-
-
-def _check_shapes(logits: Tensor, label: Any) -> tuple[Tensor, Tensor | None]:
-    """The labels and what is retained of them (None for plain labels), each [B]."""
-    if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) == 0:
-        refuse("SoftLoss", "logits must be a non-empty [B, C]", describe(logits))
-    if not logits.dtype.is_floating_point:
-        refuse("SoftLoss", "logits must be floating point", describe(logits))
-    check_num_classes("SoftLoss", logits.shape[1])
-    if not isinstance(label, SoftLabel):
-        return _check_part(logits, "label", label, integer=True), None
-    labels = _check_part(logits, "label", label.label, integer=True)
-    return labels, _check_part(logits, "retained", label.retained, integer=False)
-
-
-def _check_part(logits: Tensor, name: str, part: Any, *, integer: bool) -> Tensor:
-    if not isinstance(part, Tensor) or part.shape != logits.shape[:1]:
-        rule = f"{name} must be a tensor [B] with one value for each of the {len(logits)} logits"
-        remedy = "[B, 1] is not broadcast, and labels are class indices, not probabilities"
-        refuse("SoftLoss", rule, describe(part), remedy)
-    if part.device != logits.device:
-        rule = f"{name} must be on the logits' device {logits.device}"
-        refuse("SoftLoss", rule, part.device, "use label.to(logits.device)")
-    if integer:
-        check_integers("SoftLoss", name, part)
-    elif not part.dtype.is_floating_point:
-        refuse("SoftLoss", f"{name} must be floating point", describe(part))
-    return part
-
-
-def _check_values(logits: Tensor, labels: Tensor, kept: Tensor | None) -> None:
-    low, high = (int(bound) for bound in labels.long().aminmax())
-    if low < 0 or high >= logits.shape[1]:
-        wrong = low if low < 0 else high
-        raise ValueError(
-            f"SoftLoss: label {wrong} is outside the model's {logits.shape[1]} classes"
-        )
-    if kept is None:
-        return
-    least, most = (float(bound) for bound in kept.detach().aminmax())
-    if not (least >= 0 and most <= 1):  # also when either is NaN
-        sample = int((~((kept >= 0) & (kept <= 1))).nonzero()[0])
-        refuse("SoftLoss", "retained must be in [0, 1]", f"{float(kept[sample])} (sample {sample})")
-
-
-def _check_finite(loss: Tensor, logits: Tensor) -> None:
-    if math.isfinite(loss.detach().sum()):  # no sum of infinities or NaNs is finite; cheapest
-        return
-    if bool(loss.detach().isfinite().all()):  # the sum alone overflowed
-        return
-    sample = int((~loss.detach().isfinite()).nonzero()[0])
-    row = logits[sample].detach()
-    got = f"logits from {float(row.min())} to {float(row.max())} (sample {sample})"
-    refuse("SoftLoss", "the loss of every sample must be finite", got)

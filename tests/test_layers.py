@@ -14,6 +14,7 @@ STAGES = [
     ["label"],
     ["draws", "weighting"],
     ["transforms"],
+    ["loss_checks"],
     ["losses"],
     ["data", "models", "metrics"],
     ["recipes"],
@@ -33,6 +34,16 @@ NOT_FOR_REPORT = {
     "losses",
     "data",
 }  # it reads result files
+CORE = {
+    "checks",
+    "draws",
+    "label",
+    "loss_checks",
+    "losses",
+    "softening",
+    "transforms",
+    "weighting",
+}
 HEAVY = ["matplotlib", "jinja2", "rich", "tyro", "sklearn", "scipy", "safetensors", "tensorboard"]
 
 
@@ -121,4 +132,4 @@ def test_import_of_the_core_loads_no_library_of_the_lab(loaded_by_import, module
 
 def test_import_of_the_core_loads_only_the_core(loaded_by_import):
     ours = {part_of(module) for module in loaded_by_import} - {None}
-    assert ours == {"checks", "draws", "label", "losses", "softening", "transforms", "weighting"}
+    assert ours == CORE

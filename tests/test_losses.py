@@ -342,3 +342,19 @@ def test_no_gradient_flows_into_retained():
 def test_unsigned_labels_are_labels():
     labels = torch.tensor([0, 2], dtype=torch.uint16)
     torch.testing.assert_close(SoftLoss()(torch.zeros(2, 3), labels), torch.tensor(3.0).log())
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.1])
+def test_the_uniform_prior_keeps_its_bits(alpha):
+    """These steps in this order since the first release: results stay comparable."""
+    logits, kept = make_logits(dtype=torch.float32), RETAINED.float()
+    q = logits.log_softmax(1)
+    other = kept * (alpha / (CLASSES - 1)) + (1 - kept) / CLASSES
+    extra = kept * (1 - alpha * CLASSES / (CLASSES - 1))
+    true = other + extra
+    constant = torch.xlogy(true, true) + (CLASSES - 1) * torch.xlogy(other, other)
+    everything, pick = q.sum(1), q.gather(1, LABELS[:, None]).squeeze(1)
+    expected = constant - (extra * pick + other * everything)
+    expected = expected * (1 / CLASSES + (1 - 1 / CLASSES) * kept)
+    loss = SoftLoss(reduction="none", label_smoothing=alpha)
+    assert torch.equal(loss(logits, SoftLabel(LABELS, RETAINED)), expected)

@@ -9,6 +9,7 @@ from softaug.transforms import SoftTransform
 
 SIGNATURES = {
     "DrawKey": "seed epoch index stream=0",
+    "MixedLabel": "labels retained share",
     "SoftCrop": "sigma=0.3 k=2.0 fill=0",
     "SoftCutout": "length=8 k=2.0 fill=0",
     "SoftErase": "area=(0.02, 0.33) ratio=(0.3, 3.3) k=2.0 fill=0 p=1.0",
@@ -28,6 +29,8 @@ METHODS = {
     softaug.SoftLabel.confidence: "self num_classes",
     softaug.SoftLabel.dense: "self num_classes",
     softaug.SoftLabel.to: "self device non_blocking=False",
+    softaug.MixedLabel.dense: "self num_classes",
+    softaug.MixedLabel.to: "self device non_blocking=False",
     softaug.SoftLoss.forward: "self logits label",
 }
 

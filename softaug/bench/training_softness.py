@@ -12,7 +12,7 @@ from softaug.bench.timing import one_thread, spread
 from softaug.bench.training_data import hard_recipe, soft_recipe, training_data
 from softaug.bench.training_ours import OurLoop
 from softaug.data.images import Images
-from softaug.label import SoftLabel
+from softaug.label import MixedLabel, SoftLabel
 from softaug.losses import SoftLoss
 from softaug.training.batches import Batches
 
@@ -29,7 +29,7 @@ class TimedLoss(SoftLoss):
         self.inner = loss
         self.seconds = 0.0
 
-    def forward(self, logits: Tensor, label: Tensor | SoftLabel) -> Tensor:
+    def forward(self, logits: Tensor, label: Tensor | SoftLabel | MixedLabel) -> Tensor:
         assert isinstance(label, SoftLabel)
         self._start()
         losses = self.inner(logits, label)
