@@ -3,14 +3,17 @@
 from softaug.draws import DrawKey
 from softaug.label import MixedLabel, SoftLabel
 from softaug.losses import SoftLoss
+from softaug.mixing import CutMix, Mixup
 from softaug.softening import confidence, retained
 from softaug.transforms import SoftCrop, SoftCutout, SoftErase, SoftNoise, UniformCrop
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CutMix",
     "DrawKey",
     "MixedLabel",
+    "Mixup",
     "SoftCrop",
     "SoftCutout",
     "SoftErase",

@@ -5,11 +5,14 @@ import inspect
 import pytest
 
 import softaug
+from softaug.mixing import BatchMix
 from softaug.transforms import SoftTransform
 
 SIGNATURES = {
+    "CutMix": "alpha=1.0",
     "DrawKey": "seed epoch index stream=0",
     "MixedLabel": "labels retained share",
+    "Mixup": "alpha=1.0",
     "SoftCrop": "sigma=0.3 k=2.0 fill=0",
     "SoftCutout": "length=8 k=2.0 fill=0",
     "SoftErase": "area=(0.02, 0.33) ratio=(0.3, 3.3) k=2.0 fill=0 p=1.0",
@@ -26,6 +29,10 @@ METHODS = {
     SoftTransform.draw: "self images * generator=None key=None",
     SoftTransform.apply: "self images params=None",
     SoftTransform.report: "self labels params",
+    BatchMix.forward: "self images labels * generator=None key=None",
+    BatchMix.draw: "self num height width * generator=None key=None",
+    BatchMix.apply: "self images partners=None params=None",
+    BatchMix.report: "self first second params",
     softaug.SoftLabel.confidence: "self num_classes",
     softaug.SoftLabel.dense: "self num_classes",
     softaug.SoftLabel.to: "self device non_blocking=False",
