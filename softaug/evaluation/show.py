@@ -10,19 +10,14 @@ from torch import Tensor
 
 from softaug.checks import check_choice, check_whole, refuse
 from softaug.data.folder import read_image
+from softaug.evaluation.augment_words import describe_augment
 from softaug.evaluation.show_draws import draw_versions
 from softaug.evaluation.show_picture import MOST_LINES, Row, draw_picture, num_lines
-from softaug.recipes.recipe import NormalOffsets, Recipe
+from softaug.recipes.recipe import Recipe
 from softaug.training.command import read_recipe
 
 WHO = "show"
 ENDINGS = ("png", "svg")
-LABELS = {
-    "none": "hard labels",
-    "target": "soft targets",
-    "weight": "soft weights",
-    "both": "soft targets and weights",
-}
 
 
 def show(
@@ -79,27 +74,6 @@ def show_transforms(
     rows = [Row(path.name, original, found) for path, original, found in parts]
     about = f"{describe_augment(recipe, size)}; {num_classes} classes, seed {seed}"
     return _write(draw_picture(rows, recipe.name, about, ending), out)
-
-
-def describe_augment(recipe: Recipe, size: int) -> str:
-    """What is done to images and labels, in words.
-
-    >>> from softaug.recipes import find
-    >>> describe_augment(find("cifar100-resnet18-soft").recipe, 32)
-    'flip, crop (offsets normal, sd 0.3 edges; k = 2), soft targets and weights'
-    """
-    augment, crop = recipe.augment, recipe.augment.crop
-    if isinstance(crop, NormalOffsets):
-        offsets = f"offsets normal, sd {crop.sigma:g} edges"
-    else:
-        offsets = f"offsets up to {crop.reach} of {size} pixels"
-    words = {
-        "policy": "" if augment.policy == "none" else augment.policy,
-        "flip": "flip" if augment.flip else "",
-        "crop": f"crop ({offsets}; k = {crop.k:g})",
-    }
-    steps = [words[step] for step in augment.order if words[step]]
-    return ", ".join([*steps, LABELS[recipe.loss.soften]])
 
 
 def _check_numbers(draws: int, size: int, seed: int, num_classes: int) -> None:

@@ -1,8 +1,20 @@
 """Rows for one CPU core: a small network on all of CIFAR, and the embedded digits."""
 
-from softaug.recipes.changes import cropped, softened
+from dataclasses import replace
+from typing import Literal
+
+from softaug.recipes.changes import cropped, softened, with_policy
 from softaug.recipes.entry import Entry, derive, root
-from softaug.recipes.recipe import Augment, DataSpec, NormalOffsets, Optim, Recipe, UniformOffsets
+from softaug.recipes.recipe import (
+    Augment,
+    Cutout,
+    DataSpec,
+    Mix,
+    NormalOffsets,
+    Optim,
+    Recipe,
+    UniformOffsets,
+)
 
 # From training steps alone: 620 and 1500 images a second, one thread of an AMD EPYC, torch 2.15.
 _CIFAR_COST = "about 40 minutes on one CPU core"
@@ -15,7 +27,8 @@ def cpu_scale_entries() -> list[Entry]:
     soft100, soft10 = _soft(hard100), _soft(hard10)
     beside = [_hard_normal(soft100), _soft_target(soft100), _soft_mild(soft100)]
     cifar100 = [hard100, _aggressive(hard100), soft100, *beside]
-    return [*cifar100, hard10, _aggressive(hard10), soft10, *_digits_entries()]
+    cifar10 = [hard10, _aggressive(hard10), soft10, *_rivals(hard10, _soft_mild(soft10))]
+    return [*cifar100, *cifar10, *_digits_entries()]
 
 
 def _cifar(data: str) -> Entry:
@@ -61,6 +74,41 @@ def _soft_mild(soft: Entry) -> Entry:
     about = "Small: Soft Augmentation with nearer crops"
     augment = cropped(soft.recipe, NormalOffsets(sigma=0.1, k=2.0))
     return derive(soft, "soft-mild", about, augment=augment)
+
+
+def _rivals(hard: Entry, mild: Entry) -> list[Entry]:
+    """The arms of docs/rivals.md; strengths were chosen there on held-out images."""
+    augment = hard.recipe.augment
+    smoothing = replace(hard.recipe.loss, label_smoothing=0.1)
+    trivial = with_policy(mild.recipe, "trivialaugment")
+    about = "Small: soft-mild with TrivialAugment before the crop"
+    return [
+        mild,
+        derive(hard, "label-smoothing", "Small: labels smoothed by 0.1", loss=smoothing),
+        derive(hard, "mixup", "Small: Mixup", mix=Mix("mixup", alpha=1.0)),
+        derive(hard, "cutout", "Small: Cutout", augment=replace(augment, cutout=Cutout(8))),
+        _with_policy(hard, "randaugment", "RandAugment"),
+        _with_policy(hard, "trivialaugment", "TrivialAugment"),
+        derive(mild, "soft-mild-trivialaugment", about, augment=trivial),
+        _soft_policy(hard, "soft-policy", "cifar100"),
+        _soft_policy(hard, "soft-policy-naive", "naive"),
+    ]
+
+
+def _soft_policy(hard: Entry, arm: str, curves: str) -> Entry:
+    """What the operations of TrivialAugment leave softens the labels, what a crop leaves not."""
+    augment = hard.recipe.augment
+    whole = replace(augment.crop, k=None)
+    softly = replace(augment, crop=whole, policy="soft-trivialaugment", curves=curves)
+    about = f"Small: a TrivialAugment that softens by {curves} curves; crops leave labels whole"
+    return derive(hard, arm, about, augment=softly, loss=softened(hard.recipe, "both"))
+
+
+def _with_policy(
+    hard: Entry, policy: Literal["randaugment", "trivialaugment"], words: str
+) -> Entry:
+    about = f"Small: {words} before the crop"
+    return derive(hard, policy, about, augment=with_policy(hard.recipe, policy))
 
 
 def _digits_entries() -> list[Entry]:

@@ -115,10 +115,15 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
     >>> differences({"optim": {"lr": 0.1}}, {"optim": {"lr": 0.05, "ema": 0.9}})
     ['optim.ema: (absent) -> 0.9', 'optim.lr: 0.1 -> 0.05']
+    >>> differences({"mix": None}, {"mix": {"alpha": 1.0}})
+    ['mix.alpha: (absent) -> 1.0']
     """
     before, after = dotted(old), dotted(new)
+    names = sorted(before | after)
     lines = []
-    for name in sorted(before | after):
+    for name in names:
+        if any(other.startswith(f"{name}.") for other in names):
+            continue  # nothing on one side, a table on the other: its keys say it
         pair = [json.dumps(side[name]) if name in side else ABSENT for side in (before, after)]
         if ABSENT in pair or before[name] != after[name]:
             lines.append(f"{name}: {pair[0]} -> {pair[1]}")

@@ -12,9 +12,11 @@ from torch.utils.data import DataLoader, Dataset
 from softaug.checks import refuse
 from softaug.data.images import Images, Source
 from softaug.draws import DrawKey, send
-from softaug.label import SoftLabel
+from softaug.label import MixedLabel, SoftLabel
+from softaug.mixing import take
 from softaug.recipes.recipe import Augment, Recipe
 from softaug.training.augmentation import Chain, build_chain, scheduled
+from softaug.training.mixing import image_mixing, step_key
 from softaug.training.processes import Processes
 from softaug.training.seeding import epoch_order
 from softaug.training.stopwatch import Stopwatch
@@ -24,7 +26,7 @@ class Batch(NamedTuple):
     """What one process gets of a step."""
 
     images: Tensor  # [B, C, H, W] uint8
-    label: SoftLabel
+    label: SoftLabel | MixedLabel
     sample: Tensor  # [B] places in the training set
     num_global: int  # images of this step in all processes
 
@@ -49,6 +51,7 @@ class Batches(Dataset[Batch]):
         self.data_mean = data_mean
         self.team = team
         self.clock = clock
+        self.mix = image_mixing(recipe.mix)
         self.num = len(source.labels)
         self.steps_per_epoch = math.ceil(self.num / recipe.batch)
         self._order: tuple[int, Tensor] = (-1, torch.empty(0))
@@ -69,16 +72,40 @@ class Batches(Dataset[Batch]):
 
     def __getitem__(self, step: int) -> Batch:
         together = self.index(step)
-        mine = together.tensor_split(self.team.count)[self.team.rank]
+        rows = torch.arange(len(together)).tensor_split(self.team.count)[self.team.rank]
+        images, label = self._augmented(together[rows], step)
+        if self.mix is not None:
+            images, label = self._mixed(step, together, rows, images, label)
+            self.clock.lap("augment")
+        return Batch(images, label, together[rows], len(together))
+
+    def _augmented(self, samples: Tensor, step: int) -> tuple[Tensor, SoftLabel]:
         labels = self.source.labels
-        index = send(mine, labels.device)
+        index = send(samples, labels.device)
         images = self.source.fetch(index)
         self.clock.lap("data")
         epoch = step // self.steps_per_epoch
         key = DrawKey(self.recipe.seed, epoch, index)
         images, label = self.chain(epoch)(images, labels[index], key)
         self.clock.lap("augment")
-        return Batch(images, label, mine, len(together))
+        return images, label
+
+    def _mixed(
+        self, step: int, together: Tensor, rows: Tensor, images: Tensor, label: SoftLabel
+    ) -> tuple[Tensor, MixedLabel]:
+        """The images of `rows` mixed with others of the step, of whatever process.
+
+        Another process's images are made here again: their draws are the same.
+        """
+        assert self.mix is not None
+        height, width = images.shape[-2:]
+        drawn = self.mix.draw(len(together), height, width, key=step_key(self.recipe, step))
+        params = take(drawn, rows)
+        if self.team.count == 1:
+            others, second = take(images, params.partner), take(label, params.partner)
+        else:
+            others, second = self._augmented(together[params.partner], step)
+        return self.mix.apply(images, others, params), self.mix.report(label, second, params)
 
     def chain(self, epoch: int) -> Chain:
         """The transforms of an epoch."""

@@ -7,12 +7,14 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from softaug.label import SoftLabel
+from softaug.label import MixedLabel, SoftLabel
 from softaug.losses import SoftLoss
 from softaug.recipes.recipe import Compute, Optim
+from softaug.training.mixing import HiddenMixing
 from softaug.training.processes import Processes
 from softaug.training.stopwatch import Stopwatch
 
+AnyLabel = Tensor | SoftLabel | MixedLabel
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -41,11 +43,13 @@ class Learner:
         compute: Compute | None = None,
         team: Processes | None = None,
         clock: Stopwatch | None = None,
+        hidden: HiddenMixing | None = None,
     ) -> None:
         self.team = team or Processes(0, 1, torch.device("cpu"))
         self.compute = compute or Compute()
         self.clock = clock or Stopwatch(self.team.device)
         self.loss = loss.to(self.team.device)
+        self.hidden = hidden
         self.optim, self.num_steps, self.warmup_steps = optim, num_steps, warmup_steps
         self.net = net.to(self.team.device)
         if self.compute.channels_last:
@@ -69,7 +73,7 @@ class Learner:
             self.team.device.type, enabled=self.compute.precision == "float16"
         )
 
-    def step(self, step: int, images: Tensor, label: Tensor | SoftLabel, num: int) -> Tensor:
+    def step(self, step: int, images: Tensor, label: AnyLabel, num: int) -> Tensor:
         """Learn from this process's share of a batch of `num` images.
 
         Returns, without waiting for the device, each sample's loss and whether it was wrong,
@@ -79,7 +83,7 @@ class Learner:
             self.optim, step, self.num_steps, self.warmup_steps
         )
         self.net.train()
-        logits = self.predict(images, self._forward)
+        logits, label = self._answer(step, images, label)
         losses: Tensor = self.loss(logits, label)  # [B]
         self.clock.lap("forward")
         self._sgd.zero_grad()
@@ -88,9 +92,24 @@ class Learner:
         self.clock.lap("backward")
         self._update()
         self.clock.lap("optimiser")
-        hard = label.label if isinstance(label, SoftLabel) else label
+        hard = main_label(label)
+        if self.loss.base is not None:
+            self.loss.base.gather(logits, hard)
         wrong = logits.detach().argmax(1) != hard
         return torch.stack([losses.detach().float(), wrong.float()], dim=1)
+
+    def _answer(self, step: int, images: Tensor, label: AnyLabel) -> tuple[Tensor, AnyLabel]:
+        """Logits, and the label of what was seen."""
+        if self.hidden is None:
+            return self.predict(images, self._forward), label
+        with self.hidden.mixing(step, len(images)) as params:
+            logits = self.predict(images, self._forward)
+        return logits, self.hidden.report(label, params)
+
+    def next_epoch(self) -> None:
+        """Have labels follow what was answered in this epoch, where they do."""
+        if self.loss.base is not None:
+            self.loss.base.next_epoch()
 
     def predict(self, images: Tensor, net: nn.Module) -> Tensor:
         """Logits of uint8 images in the chosen precision."""
@@ -112,6 +131,7 @@ class Learner:
     def tensors(self) -> dict[str, dict[str, Tensor]]:
         """All that is learned, in place: what a checkpoint holds, by file."""
         parts = {"model": self.net.state_dict(), "optimizer": self._momentum}
+        parts["loss"] = self.loss.state_dict()
         if self.ema is not None:
             parts["ema"] = self.ema.state_dict()
         return {name: dict(tensors) for name, tensors in parts.items() if tensors}
@@ -159,6 +179,14 @@ class Learner:
         self.scaler.update()
         if self.ema is not None:
             self.ema.update_parameters(self.net)
+
+
+def main_label(label: AnyLabel) -> Tensor:
+    """The class of each sample, [B]; of a mixed one, that of its larger part."""
+    if isinstance(label, MixedLabel):
+        larger = label.share.argmax(1, keepdim=True)
+        return label.labels.gather(1, larger).squeeze(1)
+    return label.label if isinstance(label, SoftLabel) else label  # type: ignore[return-value]
 
 
 def _average(net: nn.Module, decay: float | None, device: torch.device) -> AveragedModel | None:

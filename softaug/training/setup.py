@@ -15,10 +15,13 @@ from softaug.data.load import load, parts
 from softaug.data.stats import channel_stats
 from softaug.losses import SoftLoss
 from softaug.models import Standardise, create
+from softaug.online_smoothing import OnlineSmoothing
+from softaug.prior import read_prior
 from softaug.recipes.recipe import LossSpec, Recipe
 from softaug.training.batches import Batches
 from softaug.training.environment import num_cores, warm_allocator
 from softaug.training.learner import Learner
+from softaug.training.mixing import hidden_mixing
 from softaug.training.options import RunOptions
 from softaug.training.processes import Processes
 from softaug.training.seeding import mix
@@ -70,26 +73,32 @@ def make_learner(
     recipe: Recipe, data: TrainingData, batches: Batches, team: Processes, clock: Stopwatch
 ) -> Learner:
     """The network of a recipe and how it learns."""
+    net = build_net(recipe, data)
     return Learner(
-        build_net(recipe, data),
-        build_loss(recipe.loss),
+        net,
+        build_loss(recipe.loss, data.class_names),
         recipe.optim,
         num_steps=len(batches),
         warmup_steps=round(recipe.optim.warmup_epochs * batches.steps_per_epoch),
         compute=recipe.compute,
         team=team,
         clock=clock,
+        hidden=hidden_mixing(net, recipe),
     )
 
 
-def build_loss(spec: LossSpec) -> SoftLoss:
+def build_loss(spec: LossSpec, class_names: tuple[str, ...]) -> SoftLoss:
     """The loss of each sample."""
+    online = spec.online_smoothing
     return SoftLoss(
         soften=spec.soften,
         weighting=spec.weighting,
-        label_smoothing=spec.label_smoothing,
+        prior="uniform" if spec.prior == "uniform" else read_prior(spec.prior, class_names),
         reduction="none",
         validate=False,
+        label_smoothing=spec.label_smoothing,
+        focal_gamma=spec.focal_gamma,
+        base=OnlineSmoothing(len(class_names), online) if online else None,
     )
 
 

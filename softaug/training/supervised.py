@@ -181,6 +181,7 @@ class Run:
 
     def _end_epoch(self) -> None:
         epoch = self.step // self.batches.steps_per_epoch
+        self.learner.next_epoch()
         self.last_epoch, self.totals = self.totals, Totals()
         row: dict[str, Any] = {
             "step": self.step,

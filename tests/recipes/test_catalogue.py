@@ -31,6 +31,22 @@ def changes(old, new):
     return [line for line in lines if not line.startswith("name: ")]
 
 
+def mixed(kind):
+    return ["mix.alpha: (absent) -> 1.0", f'mix.kind: (absent) -> "{kind}"']
+
+
+def soft_policy(curves):
+    lines = [f'augment.curves: null -> "{curves}"']
+    return [*lines, 'augment.policy: "none" -> "soft-trivialaugment"']
+
+
+NOISY = [
+    "augment.noise.k: (absent) -> 1.0",
+    "augment.noise.noise_sd: (absent) -> 0.1",
+    "augment.noise.sigma: (absent) -> 0.1",
+]
+
+
 def test_names_are_unique_and_find_their_own_recipe():
     assert len(set(NAMES)) == len(NAMES)
     assert [find(name).recipe.name for name in NAMES] == NAMES
@@ -66,13 +82,15 @@ def test_a_soft_recipe_changes_only_crop_and_loss(hard, soft):
 
 
 def test_a_row_changes_one_part_of_its_parent():
-    """Soft Augmentation itself is a crop and a loss; the release's run is all it differs in."""
+    """Soft Augmentation itself is an augmentation and a loss; the release's run is all its own."""
     for entry in entries():
-        parts = {re.split(r"[.:]", line)[0] for line in entry.changes}
+        name, parts = entry.recipe.name, {re.split(r"[.:]", line)[0] for line in entry.changes}
         if entry.parent is None:
             assert parts == set()
-        elif entry.recipe.name.endswith("-soft"):
+        elif name.endswith(("-soft", "-soft-noise")):
             assert parts == {"augment", "loss"}
+        elif "-figure3-" in name:
+            assert parts <= {"augment", "loss"}
         elif not entry.recipe.name.endswith("-soft-release"):
             assert len(parts) == 1
 
@@ -120,12 +138,62 @@ def test_sigma_decays_at_the_paper_s_scale_on_cifar100_only():
         (
             "randaugment",
             "randaugment-release-order",
-            ['augment.order: ["policy", "flip", "crop"] -> ["flip", "crop", "policy"]'],
+            [
+                'augment.order: ["policy", "flip", "crop", "noise", "cutout"] -> '
+                '["flip", "crop", "policy", "noise", "cutout"]'
+            ],
         ),
+        ("hard", "mixup", mixed("mixup")),
+        ("hard", "cutmix", mixed("cutmix")),
+        ("hard", "manifold-mixup", mixed("manifold-mixup")),
+        ("soft", "soft-mixup", mixed("mixup")),
+        (
+            "hard",
+            "cutout",
+            [
+                'augment.cutout.fill: (absent) -> "data-mean"',
+                "augment.cutout.k: (absent) -> 2.0",
+                "augment.cutout.length: (absent) -> 8",
+            ],
+        ),
+        ("hard", "online-label-smoothing", ["loss.online_smoothing: 0.0 -> 0.5"]),
+        ("hard", "focal-gamma1", ["loss.focal_gamma: 0.0 -> 1.0"]),
+        ("hard", "focal-gamma2", ["loss.focal_gamma: 0.0 -> 2.0"]),
+        ("hard", "focal-gamma5", ["loss.focal_gamma: 0.0 -> 5.0"]),
+        ("hard", "autoaugment", ['augment.policy: "none" -> "autoaugment"']),
+        ("soft", "soft-policy", soft_policy("cifar100")),
+        ("soft", "soft-policy-naive", soft_policy("naive")),
+        ("hard", "noise", NOISY),
+        (
+            "hard",
+            "soft-noise",
+            ["augment.crop.k: 2.0 -> null", *NOISY, 'loss.soften: "none" -> "both"'],
+        ),
+        ("soft-randaugment", "soft-noise-randaugment", NOISY),
     ],
 )
 def test_an_ablation_is_one_change(old, new, lines):
     assert changes(f"{RESNET18}-{old}", f"{RESNET18}-{new}") == lines
+
+
+@pytest.mark.parametrize("data", DATA)
+def test_an_ensemble_is_five_baselines(data):
+    entry = find(f"{data}-wrn28-10-ensemble")
+    assert entry.changes == ["members: 1 -> 5"]
+    assert entry.parent.recipe.name == f"{data}-wrn28-10-hard"
+    assert entry.cost == "5 runs, each 9 V100-hours (the paper's)"
+
+
+def test_figure_3_has_every_point_of_its_grid():
+    rows = [entry for entry in entries() if "-figure3-" in entry.recipe.name]
+    assert len(rows) == 4 * 4 + 3 * 4 * 4
+    for entry in rows:
+        augment, loss, name = entry.recipe.augment, entry.recipe.loss, entry.recipe.name
+        smoothing = loss.label_smoothing
+        softens = f"smoothing{smoothing:g}" if loss.soften == "none" else loss.soften
+        k = "" if loss.soften == "none" else f"-k{augment.crop.k:g}"
+        assert name == f"{RESNET18}-figure3-{softens}{k}-sigma{augment.crop.sigma:g}"
+        assert augment.schedules
 
 
 @pytest.mark.parametrize("data", DATA)
@@ -158,7 +226,8 @@ def test_networks_with_another_learning_rate(model, lr, weight_decay):
 
 def test_what_the_paper_does_not_state_is_said_to_be_ours():
     for entry in entries():
-        ours = entry.recipe.model == "pyramidnet272" or "smoothing" in entry.recipe.name
+        smoothed = entry.recipe.name == f"{RESNET18}-label-smoothing"
+        ours = entry.recipe.model == "pyramidnet272" or smoothed
         assert ("paper states none" in entry.about) == ours
 
 

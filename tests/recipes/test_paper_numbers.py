@@ -44,14 +44,26 @@ def test_table_2_has_no_other_rows():
 
 RESNET18 = {
     "1": {
+        "cutout": "20.51±0.02",
+        "focal-gamma1": "20.45±0.08",
+        "focal-gamma2": "20.38±0.08",
+        "focal-gamma5": "20.69±0.17",
         "hard": "20.80±0.11",
         "label-smoothing": "19.47±0.18",
+        "mixup": "19.88±0.38",
+        "online-label-smoothing": "20.12±0.05",
         "randaugment": "20.99±0.11",
         "soft": "18.31±0.17",
     },
     "5": {
+        "cutout": "20.51±0.02",
+        "focal-gamma1": "20.45±0.08",
+        "focal-gamma2": "20.38±0.08",
+        "focal-gamma5": "20.69±0.17",
         "hard": "20.80±0.11",
         "label-smoothing": "19.47±0.18",
+        "mixup": "19.88±0.38",
+        "online-label-smoothing": "20.12±0.05",
         "randaugment": "20.99±0.11",
         "soft": "18.31±0.17",
         "soft-randaugment": "18.10±0.20",
@@ -59,9 +71,12 @@ RESNET18 = {
     "6": {
         "hard": "20.80±0.11",
         "hard-normal": "20.26±0.12",
+        "noise": "20.68±0.05",
         "randaugment": "20.99±0.11",
         "soft": "18.31±0.17",
         "soft-randaugment": "18.10±0.20",
+        "soft-noise": "19.20±0.20",
+        "soft-noise-randaugment": "17.87±0.17",
     },
 }
 
@@ -84,6 +99,14 @@ def test_tables_1_5_and_6(table):
 )
 def test_table_3_has_errors_and_calibration(name, numbers):
     assert PaperNumber("3", *numbers) in find(name).paper
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "ece"), [("cifar100", 17.21, 3.32), ("cifar10", 3.41, 0.76)]
+)
+def test_table_3_quotes_the_ensemble(data, error, ece):
+    (number,) = find(f"{data}-wrn28-10-ensemble").paper
+    assert number == PaperNumber("3", error, ece=ece, quoted=True)
 
 
 def test_the_text_s_aggressive_crop_is_219_points_above_the_baseline():

@@ -22,7 +22,7 @@ def test_a_chain_holds_the_steps_in_their_order():
     crop = NormalOffsets()
     assert kinds(Augment(crop)) == [HorizontalFlip, SoftCrop]
     assert kinds(Augment(UniformOffsets(), flip=False)) == [UniformCrop]
-    order = ("policy", "crop", "flip")
+    order = ("policy", "crop", "flip", "noise", "cutout")
     chosen = Augment(crop, policy="randaugment", order=order)
     assert kinds(chosen) == [PerSample, SoftCrop, HorizontalFlip]
 
@@ -32,7 +32,7 @@ def test_a_chain_holds_the_steps_in_their_order():
     [("randaugment", "RandAugment"), ("trivialaugment", "TrivialAugmentWide")],
 )
 def test_a_policy_is_torchvisions(policy, name):
-    chain = build_chain(Augment(policy=policy, flip=False, order=("policy", "flip", "crop")), MEAN)
+    chain = build_chain(Augment(policy=policy, flip=False), MEAN)
     assert type(chain.transforms[0].transform).__name__ == name
 
 

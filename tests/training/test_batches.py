@@ -10,7 +10,6 @@ from softaug.training.stopwatch import Stopwatch
 
 CPU = torch.device("cpu")
 DATA = load_data(tiny(), None).train
-ORDERED = ("policy", "flip", "crop")
 
 
 def make(recipe=None, rank=0, count=1):

@@ -1,0 +1,49 @@
+"""What a recipe does to images and labels, in words."""
+
+from softaug.recipes.recipe import Augment, NormalOffsets, Recipe
+
+LABELS = {
+    "none": "hard labels",
+    "target": "soft targets",
+    "weight": "soft weights",
+    "both": "soft targets and weights",
+}
+
+
+def describe_augment(recipe: Recipe, size: int) -> str:
+    """What is done to images of edge `size` and to their labels.
+
+    >>> from softaug.recipes import find
+    >>> describe_augment(find("cifar100-resnet18-soft").recipe, 32)
+    'flip, crop (offsets normal, sd 0.3 edges; k = 2), soft targets and weights'
+    >>> describe_augment(find("cifar100-resnet18-mixup").recipe, 32)
+    'flip, crop (offsets up to 4 of 32 pixels; k = 2), mixup (not drawn), hard labels'
+    """
+    words = _step_words(recipe.augment, size)
+    steps = [words[step] for step in recipe.augment.order if words[step]]
+    mixed = [] if recipe.mix is None else [f"{recipe.mix.kind} (not drawn)"]
+    return ", ".join([*steps, *mixed, LABELS[recipe.loss.soften]])
+
+
+def _step_words(augment: Augment, size: int) -> dict[str, str]:
+    policy, noise, cutout = augment.policy, augment.noise, augment.cutout
+    if augment.curves is not None:
+        policy = f"{policy} ({augment.curves} curves)"  # type: ignore[assignment]
+    return {
+        "policy": "" if policy == "none" else policy,
+        "flip": "flip" if augment.flip else "",
+        "crop": f"crop ({_offsets(augment, size)}{_k(augment.crop.k)})",
+        "noise": f"noise (sd {noise.sigma * noise.noise_sd:g}{_k(noise.k)})" if noise else "",
+        "cutout": f"cutout ({cutout.length} pixels{_k(cutout.k)})" if cutout else "",
+    }
+
+
+def _offsets(augment: Augment, size: int) -> str:
+    crop = augment.crop
+    if isinstance(crop, NormalOffsets):
+        return f"offsets normal, sd {crop.sigma:g} edges"
+    return f"offsets up to {crop.reach} of {size} pixels"
+
+
+def _k(k: float | None) -> str:
+    return "; labels whole" if k is None else f"; k = {k:g}"

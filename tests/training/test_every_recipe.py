@@ -1,0 +1,27 @@
+"""Every recipe trains for a step; the network is a small one, tests/models has the others."""
+
+from dataclasses import replace
+
+import pytest
+from one_step import take_step
+
+from softaug.recipes import entries
+
+
+def kinds():
+    """A recipe for each way to train: rows that differ in network, data or epochs are one."""
+    found = {}
+    for entry in entries():
+        recipe = entry.recipe
+        way = replace(recipe, name="x", model="resnet8", data=recipe.data, members=1, epochs=2)
+        way = replace(way, data=replace(way.data, name="cifar10", per_class=None), optim=recipe.optim)
+        found.setdefault(way, recipe)
+    return list(found.values())
+
+
+@pytest.mark.parametrize("recipe", kinds(), ids=lambda recipe: recipe.name)
+def test_a_recipe_trains_for_a_step(recipe):
+    found, moved = take_step(replace(recipe, members=1))
+    assert found.isfinite().all()
+    assert moved.isfinite().all()
+    assert float(moved.abs().max()) > 0
