@@ -1,0 +1,141 @@
+"""Curves for all operations: naive ones, from JSON files, shipped with the package."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from softaug.checks import describe, nearest, refuse
+from softaug.transforms.curve import AnyCurve, Curve, TableCurve
+from softaug.transforms.operations import OPERATIONS
+
+__all__ = [
+    "NAIVE",
+    "SHIPPED",
+    "AnyCurve",
+    "Curve",
+    "TableCurve",
+    "check_curves",
+    "find_curves",
+    "read_curves",
+    "write_curves",
+]
+
+Curves = Mapping[str, AnyCurve]
+
+_NAMES = (*OPERATIONS, "crop")
+_FOLDER = Path(str(files("softaug.transforms"))) / "curves_data"
+_SCHEMA = 1
+_FILE_KEYS = {"schema", "kind", "operations", "about"}
+_CURVE_KEYS: Mapping[type[AnyCurve], set[str]] = {
+    Curve: {"of", "loss", "k"},
+    TableCurve: {"of", "lost", "retained"},
+}
+
+
+def _naive(name: str) -> Curve:
+    """The crop's rule: of what is visible, or of the strength where all stays visible."""
+    operation = OPERATIONS[name]
+    if not operation.graded:
+        return Curve("strength", loss=0.0, k=1.0)
+    return Curve("visible" if operation.geometric else "strength", loss=1.0, k=2.0)
+
+
+NAIVE: Curves = {name: _naive(name) for name in OPERATIONS}
+SHIPPED = tuple(sorted(path.stem for path in _FOLDER.glob("*.json")))
+
+
+def find_curves(who: str, curves: str | Path | Curves) -> dict[str, AnyCurve]:
+    """Curves by name ("naive" or one of `SHIPPED`), from a file, or as they are given."""
+    if isinstance(curves, Mapping):
+        return check_curves(who, curves)
+    if not isinstance(curves, str | Path):
+        refuse(who, "curves must be a name, a path or a mapping", describe(curves))
+    if curves == "naive":
+        return dict(NAIVE)
+    if curves in SHIPPED:
+        return read_curves(_FOLDER / f"{curves}.json")
+    names = ("naive", *SHIPPED)
+    if not Path(curves).is_file():
+        rule = f"curves must be one of {', '.join(map(repr, names))} or a JSON file"
+        refuse(who, rule, repr(str(curves)), nearest(str(curves), names))
+    return read_curves(curves)
+
+
+def check_curves(who: str, curves: Curves) -> dict[str, AnyCurve]:
+    """Return `curves` if each is a curve of an operation, of something that it changes."""
+    for name, curve in curves.items():
+        _check_name(who, name)
+        if not isinstance(curve, Curve | TableCurve):
+            refuse(who, f"the curve of {name!r} must be a Curve or a TableCurve", describe(curve))
+        shown_whole = name in OPERATIONS and not OPERATIONS[name].geometric
+        if curve.of == "visible" and shown_whole:
+            remedy = "all of the image stays visible"
+            refuse(who, f"the curve of {name!r} must be of its strength", repr(curve.of), remedy)
+    _check_classes(who, curves)
+    return dict(curves)
+
+
+def _check_name(who: str, name: str) -> None:
+    if name not in _NAMES:
+        rule = f"operations are {', '.join(_NAMES)}"
+        refuse(who, rule, repr(name), nearest(str(name), _NAMES))
+
+
+def _check_classes(who: str, curves: Curves) -> None:
+    """Refuse curves for different numbers of classes."""
+    powers = {name: curve.k for name, curve in curves.items() if isinstance(curve, Curve)}
+    sizes = {name: len(k) for name, k in powers.items() if isinstance(k, tuple)}
+    if len(set(sizes.values())) > 1:
+        shown = ", ".join(f"{size} for {name}" for name, size in sizes.items())
+        refuse(who, "curves with one k for each class must have equally many", shown)
+
+
+def read_curves(path: str | Path) -> dict[str, AnyCurve]:
+    """The curves of a JSON file, as `write_curves` writes it."""
+    who = f"curves in {path}"
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        refuse(who, "the file must be readable", error.strerror)
+    except ValueError as error:
+        refuse(who, "the file must be JSON", error)
+    _check_file(who, found)
+    return check_curves(who, {n: _read_curve(who, n, c) for n, c in found["operations"].items()})
+
+
+def _check_file(who: str, found: Any) -> None:
+    if not isinstance(found, dict) or not {"schema", "kind", "operations"} <= set(found):
+        refuse(who, 'the file must hold "schema", "kind" and "operations"', describe(found))
+    if (found["schema"], found["kind"]) != (_SCHEMA, "curves"):
+        rule = f'"schema" and "kind" must be {_SCHEMA} and "curves"'
+        refuse(who, rule, f"{found['schema']!r} and {found['kind']!r}")
+    for key in set(found) - _FILE_KEYS:
+        refuse(who, 'keys must be "schema", "kind", "operations" and "about"', repr(key))
+    if not isinstance(found["operations"], dict):
+        refuse(who, '"operations" must map names to curves', describe(found["operations"]))
+
+
+def _read_curve(who: str, name: str, found: Any) -> AnyCurve:
+    _check_name(who, name)
+    keys = set(found) if isinstance(found, dict) else set()
+    kind = next((kind for kind, needed in _CURVE_KEYS.items() if keys == needed), None)
+    if kind is None:
+        rule = f'{name} must have the keys "of", "loss", "k" or "of", "lost", "retained"'
+        refuse(who, rule, ", ".join(sorted(keys)) or describe(found))
+    settings: dict[str, Any] = {k: tuple(v) if type(v) is list else v for k, v in found.items()}
+    try:
+        return kind(**settings)
+    except ValueError as error:
+        raise ValueError(f"{who}: {name}: {error}") from None
+
+
+def write_curves(path: str | Path, curves: Curves, about: Mapping[str, Any]) -> Path:
+    """Write `curves` as JSON for `read_curves`; `about` says where they come from."""
+    from softaug.files import write_json  # reading needs the core only
+
+    operations = {name: asdict(c) for name, c in check_curves("write_curves", curves).items()}
+    results = {"schema": _SCHEMA, "kind": "curves", "operations": operations, "about": about}
+    return write_json(results, Path(path), indent=2)

@@ -1,0 +1,130 @@
+"""The 14 operations of RandAugment and TrivialAugment, with one strength for each image.
+
+A strength is in [-1, 1]: 0 changes nothing, 1 is the widest range of TrivialAugment; its sign
+gives a direction, where there are two. More strength never leaves more of the image.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from softaug.checks import check_choice, check_images, describe, refuse
+from softaug.transforms import photometric
+from softaug.transforms.affine_map import render, share_in_frame
+from softaug.transforms.fill import Fill, check_fill, fill_values
+
+Map = Callable[[Tensor, int, int], Tensor]
+Change = Callable[[Tensor, Tensor], Tensor]
+
+_WIDEST_SHEAR = 0.99
+_WIDEST_TURN = math.radians(135)
+_ALMOST = 1e-4  # a shift of 15.99999 pixels is one of 16, rounded
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One of the operations: it moves pixels by a map, or changes their values, or neither."""
+
+    name: str
+    signed: bool = False  # the sign of its strength matters
+    graded: bool = True  # it has a strength
+    source: Map | None = None  # strength [B], height, width -> map to the source [B, 2, 3]
+    change: Change | None = None  # images, strength [B] -> images
+
+    @property
+    def geometric(self) -> bool:
+        """Whether part of the image can leave the frame."""
+        return self.source is not None
+
+
+def _shear_x(strength: Tensor, height: int, width: int) -> Tensor:
+    slope = _WIDEST_SHEAR * strength  # from the top row, as torchvision does
+    return _map(strength, b=slope, c=slope * (height / 2))
+
+
+def _shear_y(strength: Tensor, height: int, width: int) -> Tensor:
+    slope = _WIDEST_SHEAR * strength
+    return _map(strength, d=slope, f=slope * (width / 2))
+
+
+def _translate_x(strength: Tensor, height: int, width: int) -> Tensor:
+    return _map(strength, c=-_whole_pixels(strength, width))
+
+
+def _translate_y(strength: Tensor, height: int, width: int) -> Tensor:
+    return _map(strength, f=-_whole_pixels(strength, height))
+
+
+def _rotate(strength: Tensor, height: int, width: int) -> Tensor:
+    angle = _WIDEST_TURN * strength
+    cos, sin = angle.cos(), angle.sin()
+    return _map(strength, a=cos, b=-sin, d=sin, e=cos)
+
+
+def _whole_pixels(strength: Tensor, edge: int) -> Tensor:
+    """The share `strength` of an edge, toward zero."""
+    return strength.sign() * (strength.abs() * edge + _ALMOST).floor()
+
+
+def _map(like: Tensor, **entries: Tensor) -> Tensor:
+    """The map x' = a x + b y + c, y' = d x + e y + f; what is not given changes nothing."""
+    same, none = torch.ones_like(like), torch.zeros_like(like)
+    rows = {"a": same, "b": none, "c": none, "d": none, "e": same, "f": none, **entries}
+    return torch.stack([rows[name] for name in "abcdef"], dim=-1).view(-1, 2, 3)
+
+
+_ALL = (
+    Operation("identity", graded=False),
+    Operation("shear-x", signed=True, source=_shear_x),
+    Operation("shear-y", signed=True, source=_shear_y),
+    Operation("translate-x", signed=True, source=_translate_x),
+    Operation("translate-y", signed=True, source=_translate_y),
+    Operation("rotate", signed=True, source=_rotate),
+    Operation("brightness", signed=True, change=photometric.brightness),
+    Operation("color", signed=True, change=photometric.color),
+    Operation("contrast", signed=True, change=photometric.contrast),
+    Operation("sharpness", signed=True, change=photometric.sharpness),
+    Operation("posterize", change=photometric.posterize),
+    Operation("solarize", change=photometric.solarize),
+    Operation("autocontrast", graded=False, change=photometric.autocontrast),
+    Operation("equalize", graded=False, change=photometric.equalize),
+)
+OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _ALL}
+
+
+def apply_operation(name: str, images: Tensor, strength: Tensor, fill: Fill = 0) -> Tensor:
+    """The images [B, C, H, W] after one operation, each with its own strength [B].
+
+    `fill` is put where there is no image: a number, one per channel, or "mean".
+    """
+    check_choice("apply_operation", "name", name, tuple(OPERATIONS))
+    check_operable("apply_operation", images, strength)
+    check_fill("apply_operation", fill)
+    operation = OPERATIONS[name]
+    if operation.source is not None:
+        maps = operation.source(strength, images.shape[-2], images.shape[-1])
+        return render(images, maps, fill_values("apply_operation", fill, images))
+    return images if operation.change is None else operation.change(images, strength)
+
+
+def in_frame(name: str, strength: Tensor, height: int, width: int) -> Tensor:
+    """Share of the image's area that the operation leaves in the frame, [B], exactly."""
+    check_choice("in_frame", "name", name, tuple(OPERATIONS))
+    source = OPERATIONS[name].source
+    if source is None:
+        return torch.ones_like(strength)
+    return share_in_frame(source(strength, height, width), height, width)
+
+
+def check_operable(who: str, images: Tensor, strength: Tensor) -> None:
+    """Refuse images that are no batch, have neither 1 nor 3 channels, or other strengths."""
+    check_images(who, images)
+    if images.ndim != 4 or images.shape[1] not in (1, 3):
+        rule = "images must be [B, C, H, W] with 1 or 3 channels"
+        refuse(who, rule, describe(images), "grey values need red, green and blue")
+    if strength.shape != images.shape[:1] or not strength.is_floating_point():
+        rule = f"strength must be one number for each of the {len(images)} images"
+        refuse(who, rule, describe(strength))

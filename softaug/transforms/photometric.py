@@ -1,0 +1,146 @@
+"""Operations on the values of a batch, with one strength [B] for its images.
+
+uint8 images get torchvision's pixels. Float images are values in [0, 1], which are not
+rounded; `posterize` puts them on 2^bits levels, `equalize` on the 256 levels of uint8.
+"""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+_WIDEST = 0.99  # brightness, color, contrast and sharpness have factors of 1 +- this
+_GREY = (0.2989, 0.587, 0.114)  # shares of red, green and blue
+
+
+def brightness(images: Tensor, strength: Tensor) -> Tensor:
+    """Toward black (below 0) or away from it."""
+    return _narrow(_wide(images) * _factors(images, strength)[0], images)
+
+
+def color(images: Tensor, strength: Tensor) -> Tensor:
+    """Toward the grey image (below 0) or away from it; one channel has no colour."""
+    return images if images.shape[1] == 1 else _blend(images, _grey(images), strength)
+
+
+def contrast(images: Tensor, strength: Tensor) -> Tensor:
+    """Toward the image's mean grey (below 0) or away from it."""
+    return _blend(images, _grey(images).mean(dim=(1, 2, 3), keepdim=True), strength)
+
+
+def sharpness(images: Tensor, strength: Tensor) -> Tensor:
+    """Toward the blurred image (below 0) or away from it; the outermost pixels stay."""
+    if min(images.shape[-2:]) <= 2:
+        return images
+    wide, (_, rest) = _wide(images), _factors(images, strength)
+    blurred = _blurred(wide)
+    if images.dtype == torch.uint8:
+        blurred = blurred.round_()
+    change = F.pad(blurred - wide[..., 1:-1, 1:-1], (1, 1, 1, 1))
+    return _narrow(torch.addcmul(wide, change, rest), images)
+
+
+def posterize(images: Tensor, strength: Tensor) -> Tensor:
+    """Keep the highest 8 (strength 0, all) to 2 (strength 1) bits of each value."""
+    bits = (8 - 6 * strength.abs()).round().view(-1, 1, 1, 1)
+    if images.dtype == torch.uint8:
+        return images & (256 - torch.exp2(8 - bits)).to(torch.uint8)
+    levels = torch.exp2(bits).to(images.dtype)
+    coarse = torch.minimum((images * levels).floor(), levels - 1) / levels
+    return torch.where(bits == 8, images, coarse)
+
+
+def solarize(images: Tensor, strength: Tensor) -> Tensor:
+    """Invert the values from a threshold up: none at strength 0, all at 1."""
+    top = _top(images)
+    # torchvision's threshold 255 turns white black at strength 0
+    threshold = torch.where(strength == 0, 2 * top, top * (1 - strength.abs()))
+    return torch.where(images >= threshold.float().view(-1, 1, 1, 1), top - images, images)
+
+
+def autocontrast(images: Tensor, strength: Tensor) -> Tensor:
+    """Stretch each channel to the full range; a channel of one value stays as it is."""
+    wide = _wide(images)
+    low, high = wide.amin(dim=(2, 3), keepdim=True), wide.amax(dim=(2, 3), keepdim=True)
+    flat = high == low
+    step = ((high - low) * (1 / _top(images))).masked_fill(flat, 1)
+    return _narrow((wide - low.masked_fill(flat, 0)) / step, images)
+
+
+def equalize(images: Tensor, strength: Tensor) -> Tensor:
+    """Spread the values of each channel so that all are about equally frequent.
+
+    A channel whose highest value leaves fewer than 255 pixels below it stays as it is.
+    """
+    level = _levels(images).flatten(2)  # [B, C, H * W] int64
+    table, step = _equalizing_table(level)
+    even = table.gather(2, level).view(images.shape)
+    even = even.to(images.dtype) if images.dtype == torch.uint8 else (even / 255).to(images.dtype)
+    return torch.where((step == 0).unsqueeze(-1), images, even)
+
+
+def _equalizing_table(level: Tensor) -> tuple[Tensor, Tensor]:
+    """The new value for each of 256 levels, [B, C, 256], and the pixels in one, [B, C, 1].
+
+    A level's new value counts the steps of 1 / 255 of all pixels (but the brightest level's)
+    that lie below it.
+    """
+    count = level.new_zeros(*level.shape[:2], 256)
+    count.scatter_add_(2, level, torch.ones_like(level))
+    brightest = level.amax(dim=2, keepdim=True)
+    step = (level.shape[2] - count.gather(2, brightest)) // 255
+    below = count.cumsum(2) - count
+    table = ((below + step // 2) // step.clamp(min=1)).clamp(max=255)
+    return table.masked_fill_(below == 0, 0), step
+
+
+def _levels(images: Tensor) -> Tensor:
+    """Values as whole numbers 0..255."""
+    if images.dtype == torch.uint8:
+        return images.long()
+    return (_wide(images) * (256 - 1e-3)).long().clamp(0, 255)
+
+
+def _blend(images: Tensor, other: Tensor, strength: Tensor) -> Tensor:
+    """The sum of factor * images and (1 - factor) * other, within the range."""
+    factor, rest = _factors(images, strength)
+    # addcmul rounds once, as torchvision's sum does; else values on a whole number differ
+    return _narrow(torch.addcmul(_wide(images) * factor, other, rest), images)
+
+
+def _factors(images: Tensor, strength: Tensor) -> tuple[Tensor, Tensor]:
+    """The image's own factor and the other image's, [B, 1, 1, 1]."""
+    factor = (1 + _WIDEST * strength).view(-1, 1, 1, 1)
+    dtype = torch.float64 if images.dtype == torch.float64 else torch.float32
+    return factor.to(dtype), (1 - factor).to(dtype)
+
+
+def _grey(images: Tensor) -> Tensor:
+    """Brightness of each pixel, [B, 1, H, W]; whole numbers for uint8."""
+    wide = _wide(images)
+    if images.shape[1] == 1:
+        return wide
+    red, green, blue = wide.unsqueeze(2).unbind(1)
+    grey = red.mul(_GREY[0]).add_(green, alpha=_GREY[1]).add_(blue, alpha=_GREY[2])
+    return grey.floor() if images.dtype == torch.uint8 else grey
+
+
+def _blurred(wide: Tensor) -> Tensor:
+    """Mean of each inner pixel, five times, and its eight neighbours, [B, C, H - 2, W - 2]."""
+    rows = wide[..., :-2, :] + wide[..., 1:-1, :] + wide[..., 2:, :]
+    nine = rows[..., :-2] + rows[..., 1:-1] + rows[..., 2:]
+    return (nine + 4 * wide[..., 1:-1, 1:-1]) / 13
+
+
+def _top(images: Tensor) -> int:
+    """The highest value."""
+    return 255 if images.dtype == torch.uint8 else 1
+
+
+def _wide(images: Tensor) -> Tensor:
+    """float32 at least."""
+    return images if images.dtype == torch.float64 else images.float()
+
+
+def _narrow(wide: Tensor, like: Tensor) -> Tensor:
+    """Within the range and in the type of `like`; uint8 cuts fractions off."""
+    return wide.clamp(0, _top(like)).to(like.dtype)
