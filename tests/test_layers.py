@@ -19,6 +19,7 @@ STAGES = [
     ["recipes"],
     ["training"],
     ["evaluation"],
+    ["curves"],
     ["report"],
     ["bench"],
     ["cli"],

@@ -1,6 +1,5 @@
 """One k for each class, held toward the common one as far as its images leave it open."""
 
-import torch
 from torch import Tensor
 
 from softaug.curves.fit import Fitted, binomial_error, fit_power, retained_share
@@ -9,13 +8,13 @@ from softaug.curves.fit import Fitted, binomial_error, fit_power, retained_share
 def fit_classes(
     x: Tensor, accuracy: Tensor, whole: Tensor, num: Tensor, chance: float, common: Fitted
 ) -> Tensor:
-    """k of each class [C], from its accuracies [C, L] at `x` [L], `whole` [C] without harm.
+    """Own k of each class [C], from its accuracies [C, L] at `x` [L], `whole` [C] unharmed.
 
     The loss is the common one. Own values of log k are taken as normal around log of the
     common k, with a variance between classes that is what their spread exceeds their errors
     by (the method of moments); each is then moved toward the common one by the share that its
-    error has of both variances (empirical Bayes). A class without images, or one that is not recognised
-    even whole, has the common k; one with very many keeps its own.
+    error has of both variances (empirical Bayes). A class without images, or one that is not
+    recognised even whole, has the common k; one with very many keeps its own.
     """
     known = (num > 0) & (whole > chance)
     start = common.k.log()

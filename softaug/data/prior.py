@@ -68,7 +68,9 @@ def guess(mass: Tensor, smoothing: float = _SMOOTHING) -> Tensor:
     return (1 - smoothing) * shares + smoothing * uniform
 
 
-def describe_prior(rows: Tensor, class_names: Sequence[str], about: dict[str, Any]) -> dict[str, Any]:
+def describe_prior(
+    rows: Tensor, class_names: Sequence[str], about: dict[str, Any]
+) -> dict[str, Any]:
     """The content of a prior's file."""
     shown = [[round(share, 6) for share in row] for row in rows.tolist()]
     names = list(class_names)

@@ -97,7 +97,7 @@ def test_a_file_is_read_back_and_serves_the_loss(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [
-        ({"kind": "curves"}, 'must be of kind "prior", schema 1, got kind \'curves\''),
+        ({"kind": "curves"}, "must be of kind \"prior\", schema 1, got kind 'curves'"),
         ({"schema": 9}, "got kind 'prior', schema 9"),
         ({"class_names": NAMES[:2]}, "must be for the data's 3 classes, got one for 2"),
         ({"class_names": ["cat", "ship", "dog"]}, "class 1 of .* must be 'dog', got 'ship'"),
