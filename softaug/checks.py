@@ -62,6 +62,11 @@ def nearest(value: str, choices: Sequence[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else ""
 
 
+def eager_on_cpu(value: Tensor) -> bool:
+    """Whether looking at values costs neither a wait for a device nor a graph break."""
+    return value.device.type == "cpu" and not torch.compiler.is_compiling()
+
+
 def check_integers(who: str, name: str, value: Tensor) -> None:
     """Refuse a tensor that does not hold whole numbers."""
     if value.dtype.is_floating_point or value.dtype.is_complex or value.dtype == torch.bool:

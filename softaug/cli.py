@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 _NEEDS_LAB = "softaug: the command line needs the lab extra ({}); pip install 'softaug[lab]'"
 
@@ -13,6 +13,7 @@ try:
     from rich.console import Console
 
     from softaug.bench import run_bench
+    from softaug.curves.command import curves_command
     from softaug.data.command import data
     from softaug.evaluation.command import evaluate_each
     from softaug.evaluation.compare import COMPARISON, compare_runs
@@ -121,6 +122,15 @@ def compare(
     _print_path("Report", write_evaluation_report(out / COMPARISON), console)
 
 
+def curves(what: Annotated[Literal["fit", "confusion"], tyro.conf.Positional]) -> None:
+    """Measure what operations leave of a label (fit), and which classes are confused.
+
+    Args:
+        what: Which of them; each has its own --help.
+    """
+    curves_command([what])
+
+
 def _print_path(what: str, path: Path, console: Console) -> None:
     console.print(f"{what}: {path}", soft_wrap=True, highlight=False)
 
@@ -131,6 +141,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "train": train,
     "evaluate": evaluate,
     "compare": compare,
+    "curves": curves,
     "show": show,
     "data": data,
     "bench": bench,
@@ -142,6 +153,8 @@ def main() -> None:
     try:
         if sys.argv[1:2] == ["train"]:  # what can be changed depends on the recipe
             _train(sys.argv[2:])
+        elif sys.argv[1:2] == ["curves"]:  # two commands of their own
+            curves_command(sys.argv[2:])
         else:
             tyro.extras.subcommand_cli_from_dict(COMMANDS, prog="softaug", description=__doc__)
     except (ValueError, OSError) as refused:

@@ -1,29 +1,43 @@
 """The equations of soft augmentation (facts: Eqs. 4-7 of the paper), pure functions."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
-from softaug.checks import check_positive, refuse
+from softaug.checks import check_positive, describe, eager_on_cpu, refuse
 
 Number = TypeVar("Number", float, Tensor)
 
 
-def retained(visible: Number, k: float = 2.0) -> Number:
+def retained(visible: Number, k: float | Tensor = 2.0) -> Number:
     """Share of the label's information left: 1 for a whole image, 0 for a blank one.
 
     Larger `k` keeps it high until most of the image is gone; `k=math.inf` is hard
-    augmentation: 1 as long as anything is visible.
+    augmentation: 1 as long as anything is visible. A tensor `k` [B] is each sample's own.
 
     >>> retained(torch.tensor([1.0, 0.5, 0.0]), k=2)
     tensor([1.0000, 0.7500, 0.0000])
     >>> retained(0.5, k=3)
     0.875
+    >>> retained(torch.tensor([0.5, 0.5]), k=torch.tensor([1.0, 2.0]))
+    tensor([0.5000, 0.7500])
     """
-    check_positive("retained", "k", k, infinite=True)
-    lost: Number = (1 - visible) ** k
-    return 1 - lost
+    if isinstance(k, Tensor):
+        _check_own_k(visible, k)
+    else:
+        check_positive("retained", "k", k, infinite=True)
+    lost: Any = (1 - visible) ** k
+    kept: Number = 1 - lost
+    return kept
+
+
+def _check_own_k(visible: Any, k: Tensor) -> None:
+    if not isinstance(visible, Tensor) or k.shape != visible.shape:
+        rule = "k must be a number, or a tensor with one for each visible share"
+        refuse("retained", rule, f"{describe(k)} for {describe(visible)}")
+    if eager_on_cpu(k) and not bool((k > 0).all()):  # also where it is NaN
+        refuse("retained", "k must be > 0", float(k[~(k > 0)][0]))
 
 
 def confidence(retained: Number, num_classes: int) -> Number:

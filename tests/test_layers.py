@@ -20,6 +20,7 @@ STAGES = [
     ["recipes"],
     ["training"],
     ["evaluation"],
+    ["curves"],
     ["report"],
     ["bench"],
     ["cli"],

@@ -12,11 +12,11 @@ from torch import nn
 
 from softaug.data.images import Images, Source
 from softaug.data.load import load, parts
+from softaug.data.prior import read_prior
 from softaug.data.stats import channel_stats
 from softaug.losses import SoftLoss
 from softaug.models import Standardise, create
 from softaug.online_smoothing import OnlineSmoothing
-from softaug.prior import read_prior
 from softaug.recipes.recipe import LossSpec, Recipe
 from softaug.training.batches import Batches
 from softaug.training.environment import num_cores, warm_allocator

@@ -2,7 +2,7 @@
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, overload
 
 import torch
@@ -14,6 +14,7 @@ from softaug.checks import (
     check_integers,
     check_positive,
     describe,
+    eager_on_cpu,
     refuse,
 )
 from softaug.draws import DrawKey, send, uniforms
@@ -21,6 +22,7 @@ from softaug.label import SoftLabel
 from softaug.softening import retained
 
 Labels = Tensor | int | SoftLabel
+Power = float | Sequence[float]  # k: one number, or one for each class
 
 
 class Params(Protocol):
@@ -40,14 +42,15 @@ class SoftTransform(nn.Module, Generic[P], ABC):
     (parameters are drawn for each sample); uint8 or float; any device. A subclass writes
     `_draw` (uniform numbers to parameters) and `_render` (a batch and its parameters to a
     batch), and takes a `purpose` number of its own, so that its keyed draws are its own.
+    `k` is one number, or one for each class (Eq. 11).
     """
 
     purpose: ClassVar[int]
     num_uniforms: ClassVar[int]
 
-    def __init__(self, k: float) -> None:
+    def __init__(self, k: Power) -> None:
         super().__init__()
-        self.k = check_positive(self.name, "k", k, infinite=True)
+        self.k = _check_power(self.name, k)
 
     @property
     def name(self) -> str:
@@ -117,7 +120,17 @@ class SoftTransform(nn.Module, Generic[P], ABC):
 
     def _kept(self, label: Tensor | int, params: P) -> Tensor:
         """What is retained of each label, [B]."""
-        return retained(params.visible, self.k)
+        if isinstance(self.k, float):
+            return retained(params.visible, self.k)
+        return retained(params.visible, self._own_k(self.k, label, params.visible))
+
+    def _own_k(self, powers: tuple[float, ...], label: Tensor | int, visible: Tensor) -> Tensor:
+        """The k of each sample's class, [B], as `visible` is."""
+        labels = torch.as_tensor(label, device=visible.device).view(-1).long()
+        if eager_on_cpu(labels):
+            _check_known(self.name, labels, len(powers))
+        table = send(torch.tensor(powers, dtype=visible.dtype), visible.device)
+        return table[labels]
 
     @abstractmethod
     def _draw(self, uniform: Tensor, height: int, width: int) -> P:
@@ -130,6 +143,24 @@ class SoftTransform(nn.Module, Generic[P], ABC):
     def extra_repr(self) -> str:
         shown = {n: v for n, v in vars(self).items() if n != "training" and n[0] != "_"}
         return ", ".join(f"{name}={value!r}" for name, value in shown.items())
+
+
+def _check_power(who: str, k: Any) -> float | tuple[float, ...]:
+    if isinstance(k, str) or not isinstance(k, Sequence):
+        return check_positive(who, "k", k, infinite=True)
+    if not k:
+        refuse(who, "k must be a number > 0, or one for each class", "none")
+    return tuple(
+        check_positive(who, f"k of class {label}", own, infinite=True)
+        for label, own in enumerate(k)
+    )
+
+
+def _check_known(who: str, labels: Tensor, num_classes: int) -> None:
+    outside = (labels < 0) | (labels >= num_classes)
+    if bool(outside.any()):
+        rule = f"labels must be among the {num_classes} classes that k is given for"
+        refuse(who, rule, int(labels[outside][0]))
 
 
 def _on(device: torch.device, params: P) -> P:

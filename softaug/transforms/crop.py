@@ -8,7 +8,7 @@ from torch import Tensor
 
 from softaug.checks import check_positive, check_whole, refuse
 from softaug.draws import truncated_normal
-from softaug.transforms.base import SoftTransform, pixel_rows
+from softaug.transforms.base import Power, SoftTransform, pixel_rows
 from softaug.transforms.fill import Fill, check_fill, fill_values
 
 
@@ -25,7 +25,7 @@ class _ShiftedCrop(SoftTransform[CropParams]):
 
     num_uniforms = 2
 
-    def __init__(self, k: float, fill: Fill) -> None:
+    def __init__(self, k: Power, fill: Fill) -> None:
         super().__init__(k)
         self.fill = check_fill(self.name, fill)
 
@@ -60,7 +60,7 @@ class SoftCrop(_ShiftedCrop):
 
     purpose = 1
 
-    def __init__(self, sigma: float = 0.3, k: float = 2.0, fill: Fill = 0) -> None:
+    def __init__(self, sigma: float = 0.3, k: Power = 2.0, fill: Fill = 0) -> None:
         super().__init__(k, fill)
         self.sigma = check_positive(self.name, "sigma", sigma)
 
@@ -77,7 +77,7 @@ class UniformCrop(_ShiftedCrop):
 
     purpose = 2
 
-    def __init__(self, reach: int = 4, k: float = 2.0, fill: Fill = 0) -> None:
+    def __init__(self, reach: int = 4, k: Power = 2.0, fill: Fill = 0) -> None:
         super().__init__(k, fill)
         self.reach = check_whole(self.name, "reach", reach, least=0)
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from softaug.checks import check_share, check_whole, describe, refuse
-from softaug.transforms.base import SoftTransform, pixel_columns, pixel_rows
+from softaug.transforms.base import Power, SoftTransform, pixel_columns, pixel_rows
 from softaug.transforms.fill import Fill, check_fill, fill_values
 
 
@@ -24,7 +24,7 @@ class EraseParams(NamedTuple):
 class _Erase(SoftTransform[EraseParams]):
     """Erasing a rectangle that a subclass draws."""
 
-    def __init__(self, k: float, fill: Fill) -> None:
+    def __init__(self, k: Power, fill: Fill) -> None:
         super().__init__(k)
         self.fill = check_fill(self.name, fill)
 
@@ -50,7 +50,7 @@ class SoftErase(_Erase):
         self,
         area: tuple[float, float] = (0.02, 0.33),
         ratio: tuple[float, float] = (0.3, 3.3),
-        k: float = 2.0,
+        k: Power = 2.0,
         fill: Fill = 0,
         p: float = 1.0,
     ) -> None:
@@ -82,7 +82,7 @@ class SoftCutout(_Erase):
     purpose = 5
     num_uniforms = 2
 
-    def __init__(self, length: int = 8, k: float = 2.0, fill: Fill = 0) -> None:
+    def __init__(self, length: int = 8, k: Power = 2.0, fill: Fill = 0) -> None:
         super().__init__(k, fill)
         self.length = check_whole(self.name, "length", length, least=1)
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from softaug.checks import check_positive
 from softaug.draws import normal_field, truncated_normal
-from softaug.transforms.base import SoftTransform
+from softaug.transforms.base import Power, SoftTransform
 
 
 class NoiseParams(NamedTuple):
@@ -31,7 +31,7 @@ class SoftNoise(SoftTransform[NoiseParams]):
     purpose = 3
     num_uniforms = 2
 
-    def __init__(self, sigma: float = 0.1, noise_sd: float = 0.1, k: float = 1.0) -> None:
+    def __init__(self, sigma: float = 0.1, noise_sd: float = 0.1, k: Power = 1.0) -> None:
         super().__init__(k)
         self.sigma = check_positive(self.name, "sigma", sigma)
         self.noise_sd = check_positive(self.name, "noise_sd", noise_sd)

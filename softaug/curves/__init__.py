@@ -1,0 +1,1 @@
+"""What each operation leaves of a label, measured: `softaug curves`."""

@@ -1,0 +1,119 @@
+import pytest
+import torch
+
+from softaug.curves.classes import fit_classes
+from softaug.curves.fit import Fitted, binomial_error, fit_power, retained_share
+
+X = torch.linspace(0, 1, 10, dtype=torch.float64)[1:]
+EVEN = torch.ones(9)
+
+
+def curve(loss, k):
+    return 1 - loss * X**k
+
+
+def noisy(seed=0):
+    noise = torch.randn(9, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return (curve(0.6, 3.0) + 0.05 * noise).clamp(0, 1)
+
+
+@pytest.mark.parametrize(("loss", "k"), [(1, 2), (0.3, 0.5), (0.7, 6), (0.05, 12), (0.5, 0.25)])
+def test_a_curve_of_the_family_is_found(loss, k):
+    found = fit_power(X, curve(loss, k), EVEN)
+    assert float(found.loss) == pytest.approx(loss, abs=1e-5)
+    assert float(found.k) == pytest.approx(k, rel=1e-4)
+
+
+def test_a_noisy_fit_is_that_of_a_search_over_everything():
+    kept, weight = noisy(), torch.rand(9, generator=torch.Generator().manual_seed(1)) + 0.1
+    best = (float("inf"), 0.0, 0.0)
+    for k in torch.linspace(0.25, 16, 631).tolist():  # steps of 0.025
+        for loss in torch.linspace(0, 1, 101).tolist():
+            miss = float((weight * (kept - curve(loss, k)) ** 2).sum())
+            best = min(best, (miss, loss, k))
+    found = fit_power(X, kept, weight)
+    assert float(found.loss) == pytest.approx(best[1], abs=0.01)
+    assert float(found.k) == pytest.approx(best[2], abs=0.05)
+
+
+def test_weights_say_which_levels_count():
+    kept = torch.where(X < 0.5, curve(1, 1.0), curve(1, 3.0))
+    early = fit_power(X, kept, (X < 0.5).double() + 1e-6, loss=1.0)
+    late = fit_power(X, kept, (X >= 0.5).double() + 1e-6, loss=1.0)
+    assert float(early.k) == pytest.approx(1, abs=0.01)
+    assert float(late.k) == pytest.approx(3, abs=0.01)
+
+
+def test_a_given_loss_is_kept():
+    found = fit_power(X, curve(0.5, 2.0), EVEN, loss=1.0)
+    assert float(found.loss) == 1
+    assert float(found.k) > 2, "it loses less than the whole"
+
+
+def test_rows_are_fitted_one_by_one():
+    kept = torch.stack([noisy(seed) for seed in range(4)])
+    together = fit_power(X, kept, EVEN)
+    for row, own in enumerate(map(fit_power, [X] * 4, kept, [EVEN] * 4)):
+        assert (together.loss[row], together.k[row]) == (own.loss, own.k)
+
+
+def test_an_operation_that_harms_nothing_has_loss_0_and_k_1():
+    assert fit_power(X, torch.ones(9), EVEN) == Fitted(torch.tensor(0.0), torch.tensor(1.0))
+
+
+@pytest.mark.parametrize(("k", "bound"), [(0.05, 0.25), (60, 16)])
+def test_k_stays_in_its_range(k, bound):
+    assert float(fit_power(X, curve(1.0, k), EVEN).k) == pytest.approx(bound)
+
+
+def test_what_is_retained_is_clipped_between_chance_and_whole():
+    accuracy = torch.tensor([0.9, 0.8, 0.45, 0.1, 0.05])
+    found = retained_share(accuracy, torch.tensor(0.8), chance=0.1)
+    torch.testing.assert_close(found, torch.tensor([1.0, 1.0, 0.5, 0.0, 0.0]))
+
+
+def test_the_error_of_an_accuracy_is_the_binomial_one_and_never_0():
+    assert float(binomial_error(torch.tensor(0.5), 998)) == pytest.approx((0.25 / 1000) ** 0.5)
+    assert float(binomial_error(torch.tensor(1.0), 8)) == pytest.approx((0.9 * 0.1 / 10) ** 0.5)
+
+
+COMMON = Fitted(torch.tensor(1.0, dtype=torch.float64), torch.tensor(2.0, dtype=torch.float64))
+OWN = torch.tensor([1.0, 2.0, 4.0, 8.0], dtype=torch.float64)
+
+
+def classes(num, whole=0.9):
+    """Classes whose own k are OWN, measured on `num` images each."""
+    counts = torch.as_tensor(num).expand(4)
+    accuracy = 0.1 + (whole - 0.1) * (1 - X ** OWN[:, None])
+    return fit_classes(X, accuracy, torch.full((4,), whole).double(), counts, 0.1, COMMON)
+
+
+def test_classes_with_very_many_images_keep_their_own_k():
+    torch.testing.assert_close(classes(10**9), OWN, rtol=1e-2, atol=0)
+
+
+def test_a_class_without_images_has_the_common_k():
+    found = classes([0, 10**9, 10**9, 10**9])
+    assert float(found[0]) == 2
+    torch.testing.assert_close(found[1:], OWN[1:], rtol=1e-2, atol=0)
+
+
+def test_a_class_that_is_not_recognised_whole_has_the_common_k():
+    assert classes(10**6, whole=0.1).tolist() == [2.0] * 4
+
+
+def test_a_class_with_fewer_images_is_held_closer_to_the_common_k():
+    few, many = classes([30, 10**6, 10**6, 30]), classes(10**6)
+    assert 1.001 < float(few[0]) < 2
+    assert 2 < float(few[3]) < float(many[3])
+
+
+def test_classes_that_differ_by_less_than_their_errors_share_the_common_k():
+    assert classes(3).tolist() == pytest.approx([2.0] * 4)
+
+
+def test_where_nothing_is_lost_all_classes_have_the_common_k():
+    harmless = Fitted(torch.tensor(0.0), torch.tensor(1.0))
+    accuracy, whole = torch.full((2, 9), 0.9), torch.full((2,), 0.9)
+    num = torch.tensor([50, 50])
+    assert fit_classes(X, accuracy, whole, num, 0.1, harmless).tolist() == [1.0, 1.0]
