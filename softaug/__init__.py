@@ -4,6 +4,7 @@ from softaug.draws import DrawKey
 from softaug.label import MixedLabel, SoftLabel
 from softaug.losses import SoftLoss
 from softaug.mixing import CutMix, Mixup
+from softaug.online_smoothing import OnlineSmoothing
 from softaug.softening import confidence, retained
 from softaug.transforms import SoftCrop, SoftCutout, SoftErase, SoftNoise, UniformCrop
 
@@ -14,6 +15,7 @@ __all__ = [
     "DrawKey",
     "MixedLabel",
     "Mixup",
+    "OnlineSmoothing",
     "SoftCrop",
     "SoftCutout",
     "SoftErase",

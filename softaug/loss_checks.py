@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any, NamedTuple
 
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor
 
 from softaug.checks import check_choice, check_integers, describe, refuse
 from softaug.label import MixedLabel, SoftLabel
+from softaug.online_smoothing import OnlineSmoothing
 from softaug.softening import check_num_classes
 
 
@@ -33,6 +35,24 @@ def check_prior(prior: str | Tensor | Sequence[Any]) -> Tensor | None:
         remedy = "divide each row by its sum"
         refuse("SoftLoss", "rows of prior must be >= 0 and sum to 1", describe(table), remedy)
     return table.float()
+
+
+def check_gamma(gamma: Any) -> float:
+    """Return `gamma` as a float if it is a finite number of at least 0."""
+    number = isinstance(gamma, Real) and not isinstance(gamma, bool)
+    if not number or not 0 <= float(gamma) < math.inf:
+        refuse("SoftLoss", "focal_gamma must be a finite number >= 0", describe(gamma))
+    return float(gamma)
+
+
+def check_base(base: Any, label_smoothing: float) -> OnlineSmoothing | None:
+    """Return `base` if it can replace the one-hot label."""
+    if not isinstance(base, OnlineSmoothing | None):
+        refuse("SoftLoss", "base must be an OnlineSmoothing or None", describe(base))
+    if base is not None and label_smoothing > 0:
+        rule = "give label_smoothing or base, not both: each says what a hard label becomes"
+        refuse("SoftLoss", rule, f"label_smoothing={label_smoothing} and a base")
+    return base
 
 
 def check_table_fits(name: str, table: Tensor, logits: Tensor) -> None:

@@ -11,12 +11,15 @@ from softaug.checks import check_choice, check_share, describe, refuse
 from softaug.label import MixedLabel, SoftLabel, blend
 from softaug.loss_checks import (
     LabelParts,
+    check_base,
     check_finite,
+    check_gamma,
     check_prior,
     check_shapes,
     check_table_fits,
     check_values,
 )
+from softaug.online_smoothing import OnlineSmoothing
 from softaug.softening import confidence, soft_target, uniform_prior
 from softaug.weighting import WEIGHTINGS, batch_weights
 
@@ -43,6 +46,10 @@ class SoftLoss(nn.Module):
         the CPU in eager mode only: elsewhere it would wait for the device or break a graph.
     label_smoothing: the paper's alpha: 1 - alpha for the true class, alpha / (C - 1) for the
         others (torch spreads over all C), before softening; the weight never sees it.
+    focal_gamma: factor (1 - p) ** gamma on each class's log p (Lin et al. 2017): for a hard
+        label the focal loss, and linear in the target. The constant sum(t log t) of KL stays,
+        so that 0 is KL; above 0 the loss of a soft target can fall below 0.
+    base: `OnlineSmoothing` in place of the one-hot label; not together with `label_smoothing`.
 
     >>> logits = torch.tensor([[2.0, 0.0], [0.0, 0.0]])
     >>> label = SoftLabel(torch.tensor([0, 1]), torch.tensor([1.0, 0.5]))
@@ -60,6 +67,8 @@ class SoftLoss(nn.Module):
         reduction: str = "mean",
         validate: bool | None = None,
         label_smoothing: float = 0.0,
+        focal_gamma: float = 0.0,
+        base: OnlineSmoothing | None = None,
     ) -> None:
         super().__init__()
         check_choice("SoftLoss", "soften", soften, SOFTEN)
@@ -72,6 +81,8 @@ class SoftLoss(nn.Module):
         self.reduction = reduction
         self.validate = validate
         self.label_smoothing = check_share("SoftLoss", "label_smoothing", label_smoothing)
+        self.focal_gamma = check_gamma(focal_gamma)
+        self.base = check_base(base, self.label_smoothing)
         self.register_buffer("prior", check_prior(prior), persistent=False)
 
     def forward(self, logits: Tensor, label: Tensor | SoftLabel | MixedLabel) -> Tensor:
@@ -79,12 +90,15 @@ class SoftLoss(nn.Module):
         parts = check_shapes(logits, label)
         if self.prior is not None:
             check_table_fits("prior", self.prior, logits)
+        if self.base is not None:
+            check_table_fits("base", self.base.rows, logits)
         validate = self._validates(logits)
         if validate:
             check_values(logits, parts)
         log_probs = F.log_softmax(logits, dim=1, dtype=_at_least_float32(logits.dtype))
         parts = _like(log_probs, parts)
-        loss = self._divergence(log_probs, parts)
+        scores = log_probs if self.focal_gamma == 0 else _focal(log_probs, self.focal_gamma)
+        loss = self._divergence(scores, parts)
         if validate:
             check_finite(loss, logits)
         if parts.retained is not None and self.soften in ("weight", "both"):
@@ -92,39 +106,43 @@ class SoftLoss(nn.Module):
             loss = loss * batch_weights(weights, self.weighting)
         return _reduce(loss, self.reduction)
 
-    def _divergence(self, log_probs: Tensor, parts: LabelParts) -> Tensor:
-        """KL(target || prediction) of each sample, [B]."""
+    def _divergence(self, scores: Tensor, parts: LabelParts) -> Tensor:
+        """KL(target || prediction) of each sample, [B], given each class's log-probability."""
         labels, kept, share = parts
         if self.soften not in ("target", "both"):
             kept = None
-        if share is None and kept is None and self.label_smoothing == 0:
-            return -_pick(log_probs, labels)
+        one_hot = share is None and self.base is None
+        if one_hot and kept is None and self.label_smoothing == 0:
+            return -_pick(scores, labels)
         if kept is None:
-            kept = torch.ones_like(labels, dtype=log_probs.dtype)
-        if share is None and self.prior is None:
-            return _divergence_uniform(log_probs, labels, kept, self.label_smoothing)
-        target = self._mixed_target(log_probs, labels, kept, share)
-        return (torch.xlogy(target, target) - target * log_probs).sum(1)
+            kept = torch.ones_like(labels, dtype=scores.dtype)
+        if one_hot and self.prior is None:
+            return _divergence_uniform(scores, labels, kept, self.label_smoothing)
+        target = self._mixed_target(scores, labels, kept, share)
+        return (torch.xlogy(target, target) - target * scores).sum(1)
 
     def _mixed_target(
-        self, log_probs: Tensor, labels: Tensor, kept: Tensor, share: Tensor | None
+        self, like: Tensor, labels: Tensor, kept: Tensor, share: Tensor | None
     ) -> Tensor:
         """The target of each sample, [B, C]; of two images by their shares."""
         if share is None:
-            return self._target(log_probs, labels, kept)
-        first, second = (self._target(log_probs, labels[:, i], kept[:, i]) for i in range(2))
+            return self._target(like, labels, kept)
+        first, second = (self._target(like, labels[:, i], kept[:, i]) for i in range(2))
         return blend(first, second, share)
 
-    def _target(self, log_probs: Tensor, labels: Tensor, kept: Tensor) -> Tensor:
+    def _target(self, like: Tensor, labels: Tensor, kept: Tensor) -> Tensor:
         """Target of one label a sample, r * base + (1 - r) * prior, [B, C]."""
-        prior = self._prior_rows(log_probs, labels)
-        return _smoothed_target(labels, kept, prior, self.label_smoothing)
+        prior = self._prior_rows(like, labels)
+        if self.base is None:
+            return _smoothed_target(labels, kept, prior, self.label_smoothing)
+        part = kept.unsqueeze(1)
+        return part * self.base.target(labels).to(like.dtype) + (1 - part) * prior
 
-    def _prior_rows(self, log_probs: Tensor, labels: Tensor) -> Tensor:
+    def _prior_rows(self, like: Tensor, labels: Tensor) -> Tensor:
         """The prior of all samples alike, [C], or of each, [B, C]."""
         if self.prior is None:
-            return uniform_prior(log_probs.shape[1], like=log_probs)
-        prior = self.prior.to(log_probs.dtype)
+            return uniform_prior(like.shape[1], like=like)
+        prior = self.prior.to(like.dtype)
         return prior if prior.ndim == 1 else prior[labels]
 
     def _validates(self, logits: Tensor) -> bool:
@@ -134,26 +152,32 @@ class SoftLoss(nn.Module):
 
     def extra_repr(self) -> str:
         prior = "uniform" if self.prior is None else f"tensor of shape {list(self.prior.shape)}"
+        focal = f", focal_gamma={self.focal_gamma}" if self.focal_gamma else ""
         return (
             f"soften={self.soften!r}, weighting={self.weighting!r}, prior={prior!r}, "
             f"reduction={self.reduction!r}, validate={self.validate}, "
-            f"label_smoothing={self.label_smoothing}"
+            f"label_smoothing={self.label_smoothing}{focal}"
         )
 
 
-def _divergence_uniform(
-    log_probs: Tensor, labels: Tensor, kept: Tensor, smoothing: float
-) -> Tensor:
+def _focal(log_probs: Tensor, gamma: float) -> Tensor:
+    """Log-probabilities that count less, the surer: (1 - p) ** gamma * log p."""
+    # Exact near p = 1; the least value keeps the power's slope finite for gamma < 1.
+    unsure = (-torch.expm1(log_probs)).clamp_min(torch.finfo(log_probs.dtype).tiny)
+    return unsure**gamma * log_probs
+
+
+def _divergence_uniform(scores: Tensor, labels: Tensor, kept: Tensor, smoothing: float) -> Tensor:
     """KL for a uniform prior, without building the [B, C] target: only two masses occur."""
-    num_classes = log_probs.shape[1]
+    num_classes = scores.shape[1]
     other = kept * (smoothing / (num_classes - 1)) + (1 - kept) / num_classes  # each wrong class
     extra = kept * (1 - smoothing * num_classes / (num_classes - 1))  # true class on top
     true = other + extra
     negentropy = torch.xlogy(true, true) + (num_classes - 1) * torch.xlogy(other, other)
     # The sum stands before the pick, so that in backward the pick's gradient comes first and
     # the sum's is added to it in place: one [B, C] less is allocated and written.
-    everything = log_probs.sum(1)
-    return negentropy - (extra * _pick(log_probs, labels) + other * everything)
+    everything = scores.sum(1)
+    return negentropy - (extra * _pick(scores, labels) + other * everything)
 
 
 def _smoothed_target(labels: Tensor, kept: Tensor, prior: Tensor, smoothing: float) -> Tensor:
@@ -183,8 +207,8 @@ def _weights(kept: Tensor, share: Tensor | None, num_classes: int) -> Tensor:
     return weights if share is None else blend(weights[:, 0], weights[:, 1], share)
 
 
-def _pick(log_probs: Tensor, labels: Tensor) -> Tensor:
-    return log_probs.gather(1, labels.unsqueeze(1)).squeeze(1)
+def _pick(scores: Tensor, labels: Tensor) -> Tensor:
+    return scores.gather(1, labels.unsqueeze(1)).squeeze(1)
 
 
 def _reduce(loss: Tensor, reduction: str) -> Tensor:

@@ -13,12 +13,13 @@ SIGNATURES = {
     "DrawKey": "seed epoch index stream=0",
     "MixedLabel": "labels retained share",
     "Mixup": "alpha=1.0",
+    "OnlineSmoothing": "num_classes share=0.5",
     "SoftCrop": "sigma=0.3 k=2.0 fill=0",
     "SoftCutout": "length=8 k=2.0 fill=0",
     "SoftErase": "area=(0.02, 0.33) ratio=(0.3, 3.3) k=2.0 fill=0 p=1.0",
     "SoftLabel": "label retained",
     "SoftLoss": "soften='both' weighting='sample' prior='uniform' reduction='mean' validate=None "
-    "label_smoothing=0.0",
+    "label_smoothing=0.0 focal_gamma=0.0 base=None",
     "SoftNoise": "sigma=0.1 noise_sd=0.1 k=1.0",
     "UniformCrop": "reach=4 k=2.0 fill=0",
     "confidence": "retained num_classes",
@@ -38,6 +39,9 @@ METHODS = {
     softaug.SoftLabel.to: "self device non_blocking=False",
     softaug.MixedLabel.dense: "self num_classes",
     softaug.MixedLabel.to: "self device non_blocking=False",
+    softaug.OnlineSmoothing.gather: "self logits label",
+    softaug.OnlineSmoothing.next_epoch: "self",
+    softaug.OnlineSmoothing.target: "self labels",
     softaug.SoftLoss.forward: "self logits label",
 }
 

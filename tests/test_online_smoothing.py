@@ -1,0 +1,226 @@
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from softaug import OnlineSmoothing, SoftLabel, SoftLoss
+from softaug.label import mix_labels
+
+CLASSES = 4
+LABELS = torch.tensor([0, 0, 1, 2, 3, 0])
+OTHERS = torch.tensor([1, 0, 2, 2, 0, 3])
+SOFT = SoftLabel(LABELS, torch.tensor([1.0, 0.0, 0.25, 0.5, 0.9, 0.01]))
+
+
+def make_logits(seed=0):
+    """Logits of which classes 0, 1 and 2 have samples classified right, and 3 has none."""
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.randn(6, CLASSES, generator=generator)
+    logits[torch.arange(4), LABELS[:4]] += 5
+    logits[4:, 1] += 9
+    return logits
+
+
+def filled(epochs=1):
+    smoothing = OnlineSmoothing(CLASSES)
+    for epoch in range(epochs):
+        smoothing.gather(make_logits(epoch), LABELS)
+        smoothing.next_epoch()
+    return smoothing
+
+
+def test_the_first_epoch_smooths_evenly():
+    target = OnlineSmoothing(CLASSES, share=0.4).target(LABELS)
+    expected = 0.6 * F.one_hot(LABELS, CLASSES) + 0.4 / CLASSES
+    torch.testing.assert_close(target, expected)
+
+
+def test_rows_are_mean_predictions_of_samples_classified_right():
+    smoothing, wanted = OnlineSmoothing(CLASSES), {c: [] for c in range(CLASSES)}
+    for seed in range(3):
+        logits = make_logits(seed)
+        smoothing.gather(logits, LABELS)
+        for row, label in zip(logits.softmax(1), LABELS.tolist(), strict=True):
+            if row.argmax() == label:
+                wanted[label].append(row)
+    smoothing.next_epoch()
+    assert [len(rows) for rows in wanted.values()] == [6, 3, 3, 0]
+    for c in range(3):
+        torch.testing.assert_close(smoothing.rows[c], torch.stack(wanted[c]).mean(0))
+
+
+def test_a_class_without_a_right_answer_has_an_even_row():
+    assert filled().rows[3].tolist() == [0.25] * 4
+    assert not math.isclose(filled().rows[0, 1], 0.25)
+
+
+def test_rows_sum_to_one_and_are_of_the_last_epoch_alone():
+    smoothing = filled(epochs=3)
+    torch.testing.assert_close(smoothing.rows.sum(1), torch.ones(CLASSES))
+    alone = OnlineSmoothing(CLASSES)
+    alone.gather(make_logits(2), LABELS)
+    alone.next_epoch()
+    assert torch.equal(smoothing.rows, alone.rows)
+    assert not smoothing.sums.any()
+    assert not smoothing.counts.any()
+
+
+def test_an_epoch_without_batches_is_even_again():
+    smoothing = filled()
+    smoothing.next_epoch()
+    assert torch.equal(smoothing.rows, torch.full((CLASSES, CLASSES), 0.25))
+
+
+def test_gathering_changes_no_target_of_the_running_epoch():
+    smoothing = filled()
+    before = smoothing.target(LABELS)
+    smoothing.gather(make_logits(7), LABELS)
+    assert torch.equal(smoothing.target(LABELS), before)
+
+
+def test_the_loss_does_not_gather():
+    smoothing = filled()
+    SoftLoss(base=smoothing)(make_logits(), LABELS)
+    assert not smoothing.counts.any()
+
+
+def test_no_gradient_flows_by_what_was_gathered():
+    smoothing, logits = OnlineSmoothing(CLASSES), make_logits().requires_grad_()
+    smoothing.gather(logits, LABELS)
+    smoothing.next_epoch()
+    assert not smoothing.rows.requires_grad
+    assert logits.grad is None
+
+
+def test_soft_and_mixed_labels_count_for_their_class():
+    plain, soft, mixed = (OnlineSmoothing(CLASSES) for _ in range(3))
+    plain.gather(make_logits(), LABELS)
+    soft.gather(make_logits(), SOFT)
+    mixed.gather(make_logits(), mix_labels(OTHERS, SOFT, 0.3))  # LABELS have the larger share
+    assert torch.equal(soft.sums, plain.sums)
+    assert torch.equal(mixed.sums, plain.sums)
+
+
+def test_a_diverged_sample_leaves_no_trace():
+    smoothing, logits = OnlineSmoothing(CLASSES), make_logits()
+    logits[0] = math.nan
+    smoothing.gather(logits, LABELS)
+    assert smoothing.counts.tolist() == [1, 1, 1, 0]
+    assert bool(smoothing.sums.isfinite().all())
+
+
+def test_the_papers_loss_is_half_hard_and_half_soft_cross_entropy():
+    smoothing, logits = filled(), make_logits(5).requires_grad_()
+    hard = F.cross_entropy(logits, LABELS)
+    soft = F.cross_entropy(logits, smoothing.rows[LABELS])
+    (expected,) = torch.autograd.grad(0.5 * hard + 0.5 * soft, logits)
+    (found,) = torch.autograd.grad(SoftLoss(base=smoothing)(logits, LABELS), logits)
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("soften", ["none", "target", "weight", "both"])
+def test_softening_starts_from_the_base(soften):
+    smoothing, logits = filled(), make_logits(5)
+    kept = SOFT.retained if soften in ("target", "both") else torch.ones(6)
+    target = kept[:, None] * smoothing.target(LABELS) + (1 - kept[:, None]) / CLASSES
+    expected = F.kl_div(logits.log_softmax(1), target, reduction="none").sum(1)
+    if soften in ("weight", "both"):
+        expected = expected * SOFT.confidence(CLASSES)
+    found = SoftLoss(soften, reduction="none", base=smoothing)(logits, SOFT)
+    torch.testing.assert_close(found, expected)
+
+
+def test_the_base_of_a_mixed_label_is_mixed():
+    smoothing, logits = filled(), make_logits(5)
+    target = 0.3 * smoothing.target(LABELS) + 0.7 * smoothing.target(OTHERS)
+    expected = F.kl_div(logits.log_softmax(1), target, reduction="batchmean")
+    found = SoftLoss(base=smoothing)(logits, mix_labels(LABELS, OTHERS, 0.3))
+    torch.testing.assert_close(found, expected)
+
+
+def test_a_checkpoint_holds_the_running_epoch():
+    smoothing = filled()
+    smoothing.gather(make_logits(7), LABELS)
+    loss = SoftLoss(base=OnlineSmoothing(CLASSES))
+    loss.load_state_dict(SoftLoss(base=smoothing).state_dict())
+    for name in ("rows", "sums", "counts"):
+        assert torch.equal(getattr(loss.base, name), getattr(smoothing, name))
+
+
+def test_settings_show_and_state_follows_the_loss():
+    loss = SoftLoss(base=OnlineSmoothing(CLASSES, share=0.25))
+    assert "OnlineSmoothing(num_classes=4, share=0.25)" in repr(loss)
+    assert loss.to("meta").base.rows.device.type == "meta"
+
+
+def test_nothing_is_read_off_the_cpu():
+    loss, logits, labels = (part.to("meta") for part in (SoftLoss(), make_logits(), LABELS))
+    loss.base = OnlineSmoothing(CLASSES).to("meta")
+    assert loss(logits, labels).shape == ()
+    loss.base.gather(logits, mix_labels(labels, labels, 0.5))
+    loss.base.next_epoch()
+
+
+ONE_OF_TWO_PROCESSES = """
+import json, sys
+import torch, torch.distributed as dist
+from softaug import OnlineSmoothing
+
+rank, where, parts = int(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
+dist.init_process_group("gloo", init_method="file://" + where, rank=rank, world_size=2)
+smoothing = OnlineSmoothing(4)
+logits, labels = (torch.tensor(part) for part in parts[rank])
+smoothing.gather(logits, labels)
+print(json.dumps([smoothing.sums.tolist(), smoothing.counts.tolist()]))
+dist.destroy_process_group()
+"""
+
+
+def test_two_processes_hold_the_sums_of_both(tmp_path):
+    logits, where = make_logits(), tmp_path / "store"
+    parts = [[part[:2].tolist(), part[2:].tolist()] for part in (logits, LABELS)]
+    given = json.dumps(list(zip(*parts, strict=True)))
+    commands = [
+        [sys.executable, "-c", ONE_OF_TWO_PROCESSES, str(rank), str(where), given]
+        for rank in range(2)
+    ]
+    started = [subprocess.Popen(c, stdout=subprocess.PIPE, text=True) for c in commands]
+    first, second = (json.loads(process.communicate(timeout=120)[0]) for process in started)
+    alone = OnlineSmoothing(CLASSES)
+    alone.gather(logits, LABELS)
+    assert first == second
+    torch.testing.assert_close(torch.tensor(first[0]), alone.sums)
+    assert first[1] == alone.counts.tolist()
+
+
+BAD = [
+    (lambda: OnlineSmoothing(1), "OnlineSmoothing: num_classes must be a whole number >= 2"),
+    (lambda: OnlineSmoothing(4, 1.5), "OnlineSmoothing: share must be a number in 0..1"),
+    (lambda: OnlineSmoothing(3).gather(make_logits(), LABELS), "logits must be [B, C] of 3"),
+    (lambda: filled().gather(make_logits(), LABELS[:2]), "one for each of the 6 logits"),
+    (lambda: filled().gather(make_logits(), LABELS.float()), "labels must be integers"),
+    (lambda: SoftLoss(base=0.5), "SoftLoss: base must be an OnlineSmoothing or None, got float"),
+    (
+        lambda: SoftLoss(label_smoothing=0.1, base=filled()),
+        "give label_smoothing or base, not both",
+    ),
+    (
+        lambda: SoftLoss(base=OnlineSmoothing(3))(make_logits(), LABELS),
+        "base must be for the model's 4 classes, got one for 3",
+    ),
+    (
+        lambda: SoftLoss(base=filled())(make_logits().to("meta"), LABELS.to("meta")),
+        "base must be on the logits' device meta, got cpu; move the loss",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), BAD, ids=[message for _, message in BAD])
+def test_bad_input_is_refused(call, message):
+    with pytest.raises(ValueError, match="got") as error:
+        call()
+    assert message in str(error.value)
