@@ -6,7 +6,15 @@ from softaug.losses import SoftLoss
 from softaug.mixing import CutMix, Mixup
 from softaug.online_smoothing import OnlineSmoothing
 from softaug.softening import confidence, retained
-from softaug.transforms import SoftCrop, SoftCutout, SoftErase, SoftNoise, UniformCrop
+from softaug.transforms import (
+    SoftAffine,
+    SoftCrop,
+    SoftCutout,
+    SoftErase,
+    SoftNoise,
+    SoftPolicy,
+    UniformCrop,
+)
 
 __version__ = "0.1.0"
 
@@ -16,12 +24,14 @@ __all__ = [
     "MixedLabel",
     "Mixup",
     "OnlineSmoothing",
+    "SoftAffine",
     "SoftCrop",
     "SoftCutout",
     "SoftErase",
     "SoftLabel",
     "SoftLoss",
     "SoftNoise",
+    "SoftPolicy",
     "UniformCrop",
     "confidence",
     "retained",

@@ -23,6 +23,7 @@ from softaug.transforms import (
     SoftCrop,
     SoftCutout,
     SoftNoise,
+    SoftPolicy,
     UniformCrop,
 )
 from softaug.transforms.base import SoftTransform
@@ -96,9 +97,14 @@ TORCHVISION: dict[str, Callable[[], Any]] = {
 }
 
 
+SOFT_POLICIES = {"soft-randaugment": "rand", "soft-trivialaugment": "trivial"}
+
+
 def _policy(augment: Augment) -> AnyTransform | None:
     if augment.policy == "none":
         return None
+    if augment.curves is not None:
+        return SoftPolicy(SOFT_POLICIES[augment.policy], curves=augment.curves)
     return PerSample(TORCHVISION[augment.policy]())
 
 
