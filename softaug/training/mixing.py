@@ -1,8 +1,16 @@
 """From a recipe's mixing to what mixes images or layers, drawn anew in each step."""
 
+from contextlib import AbstractContextManager
+
+from torch import Tensor, nn
+
 from softaug.draws import DrawKey
-from softaug.mixing import CutMix, Mixup
+from softaug.label import MixedLabel, SoftLabel
+from softaug.mixing import CutMix, MixParams, Mixup
+from softaug.models.manifold_mixup import ManifoldMixup, stages
 from softaug.recipes.recipe import Mix, Recipe
+
+MIXED_STAGES = 2  # beside the input: the first ones, as in Verma et al. 2019
 
 
 def image_mixing(mix: Mix | None) -> Mixup | CutMix | None:
@@ -15,3 +23,32 @@ def image_mixing(mix: Mix | None) -> Mixup | CutMix | None:
 def step_key(recipe: Recipe, step: int) -> DrawKey:
     """Names the draws of a step, the same in every process."""
     return DrawKey(recipe.seed, 0, step)
+
+
+class HiddenMixing:
+    """Manifold Mixup of a network in training: the layer and the shares of each step.
+
+    Partners are of the process's own images: a layer's output is nowhere else.
+    """
+
+    def __init__(self, net: nn.Sequential, recipe: Recipe, alpha: float) -> None:
+        network = net.get_submodule("net")
+        names = [f"net.{name}" for name in stages(network)[:MIXED_STAGES]]
+        self._mixup = ManifoldMixup(net, ("standardise", *names), alpha)
+        self._recipe = recipe
+
+    def mixing(self, step: int, num: int) -> AbstractContextManager[MixParams]:
+        """Forward passes of `num` images in here mix one layer's output."""
+        return self._mixup.mixing(num, key=step_key(self._recipe, step))
+
+    def report(self, label: Tensor | SoftLabel, params: MixParams) -> MixedLabel:
+        """The labels of what was mixed."""
+        return self._mixup.report(label, params)
+
+
+def hidden_mixing(net: nn.Sequential, recipe: Recipe) -> HiddenMixing | None:
+    """What mixes layers, if the recipe does; `net` standardises, then has the network proper."""
+    mix = recipe.mix
+    if mix is None or mix.kind != "manifold-mixup":
+        return None
+    return HiddenMixing(net, recipe, mix.alpha)

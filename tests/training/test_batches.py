@@ -3,6 +3,7 @@ import torch
 from tiny_runs import STEPS, tiny
 
 from softaug.data.images import Images
+from softaug.recipes import Mix
 from softaug.training.batches import Batches, on_device, stream
 from softaug.training.processes import Processes
 from softaug.training.setup import load_data
@@ -18,8 +19,7 @@ def make(recipe=None, rank=0, count=1):
 
 def assert_same(found, expected):
     assert torch.equal(found.images, expected.images)
-    assert torch.equal(found.label.label, expected.label.label)
-    assert torch.equal(found.label.retained, expected.label.retained)
+    assert all(map(torch.equal, found.label, expected.label))
     assert torch.equal(found.sample, expected.sample)
     assert found.num_global == expected.num_global
 
@@ -31,10 +31,14 @@ def joined(parts):
     return first._replace(images=images, label=label, sample=sample)
 
 
-@pytest.mark.parametrize("policy", ["none", "randaugment"])
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"augment_policy": "randaugment"}, {"mix": Mix("mixup")}, {"mix": Mix("cutmix")}],
+    ids=["crop", "policy", "mixup", "cutmix"],
+)
 @pytest.mark.parametrize("count", [2, 3])
-def test_the_shares_of_many_processes_are_the_batch_of_one(policy, count):
-    recipe = tiny(augment_policy=policy, augment_flip=True)
+def test_the_shares_of_many_processes_are_the_batch_of_one(changes, count):
+    recipe = tiny(augment_flip=True, **changes)
     shares, whole = [make(recipe, rank, count) for rank in range(count)], make(recipe)
     for step in (0, 2, STEPS):  # the first, an uneven one, and one of the next epoch
         parts = [share[step] for share in shares]
@@ -56,6 +60,17 @@ def test_an_epoch_sees_every_sample_once_and_the_next_in_another_order():
 def test_labels_are_those_of_the_samples():
     batch = make()[1]
     assert torch.equal(batch.label.label, DATA.labels[batch.sample])
+
+
+@pytest.mark.parametrize("kind", ["mixup", "cutmix"])
+def test_mixed_batches_hold_the_very_images_and_soft_labels_of_the_step(kind):
+    plain, mixed = make()[1], make(tiny(mix=Mix(kind)))[1]
+    assert torch.equal(mixed.label.labels[:, 0], plain.label.label)
+    assert torch.equal(mixed.label.retained[:, 0], plain.label.retained)
+    order = [row.sort().values.tolist() for row in mixed.label.retained.T]
+    assert order[0] == order[1]  # partners are a permutation
+    torch.testing.assert_close(mixed.label.share.sum(1), torch.ones(20))
+    assert not torch.equal(mixed.images, plain.images)
 
 
 def by_sample(recipe, epoch):

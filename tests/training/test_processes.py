@@ -14,7 +14,7 @@ import torch
 from tiny_runs import rows, run, tiny, weights
 
 from softaug.models.registry import MODELS
-from softaug.recipes import as_dict, from_dict
+from softaug.recipes import Mix, as_dict, from_dict
 from softaug.training.learner import Learner
 from softaug.training.measure import measure
 from softaug.training.processes import Processes, choose_device, processes
@@ -69,9 +69,13 @@ RUNS = {
     "uneven": {"model": "group-norm", "batch": 25, "epochs": 3, "data_per_class": 6},
     "batch-mean": {"model": "group-norm", "batch": 25, "loss_weighting": "batch_mean"},
     "policy": {"model": "group-norm", "augment_policy": "randaugment"},
-    "norm": {},
+    "mixup": {"model": "group-norm", "mix": Mix("mixup"), "batch": 25},
+    "cutmix": {"model": "group-norm", "mix": Mix("cutmix")},
+    "online": {"model": "group-norm", "loss_online_smoothing": 0.5, "batch": 25, "epochs": 3},
+    "norm": {"loss_online_smoothing": 0.5},
     "average": {"optim_ema": 0.5, "epochs": 4},
 }
+LIKE_ONE = [name for name, changes in RUNS.items() if changes.get("model") == "group-norm"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -154,7 +158,7 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-@pytest.mark.parametrize("name", ["even", "uneven", "batch-mean", "policy"])
+@pytest.mark.parametrize("name", LIKE_ONE)
 def test_two_processes_learn_what_one_learns(team, name, tmp_path, one_thread):
     result, _ = run(tiny(**RUNS[name]), tmp_path)
     found = json.loads((team.place / name / "result.json").read_text())
