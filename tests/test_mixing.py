@@ -6,7 +6,7 @@ from scipy import stats
 from torchvision.transforms import v2
 
 from softaug import CutMix, DrawKey, MixedLabel, Mixup, SoftLabel, SoftLoss
-from softaug.mixing import BoxParams, MixParams, take
+from softaug.mixing import BoxParams, Draw, MixParams, take
 
 NUM, HEIGHT, WIDTH = 6, 7, 10
 KEY = DrawKey(seed=3, epoch=1, index=17)
@@ -171,6 +171,19 @@ def test_partners_are_an_even_permutation():
     assert torch.equal(found.sort(1).values, torch.arange(4).expand(2000, 4))
     counts = torch.stack([(found == image).sum(0) for image in range(4)])
     assert stats.chisquare(counts.flatten()).pvalue > 0.01
+
+
+@pytest.mark.parametrize(
+    ("spare", "edges", "share"),
+    [
+        ((0.5, 0.5), (2, 6, 4, 12), 0.75),  # a quarter of the area is sides of half the length
+        ((0.01, 0.99), (0, 2, 11, 16), 1 - 10 / 128),  # centre at row 0, column 15
+    ],
+)
+def test_boxes_equal_values_worked_by_hand(spare, edges, share):
+    params = CutMix()._params(Draw(torch.tensor([1, 0]), 0.75, spare), height=8, width=16)
+    assert [field.tolist() for field in params[2:]] == [[edge, edge] for edge in edges]
+    assert params.share.tolist() == [share, share]
 
 
 def test_boxes_have_the_images_shape_and_an_even_centre():

@@ -92,3 +92,15 @@ def test_a_soft_transform_does_not_follow_a_mix():
     inputs, label = make_batch(None, Mixup())
     with pytest.raises(ValueError, match=r"SoftCrop: labels of 8 images must be \[B\]"):
         SoftCrop()(inputs.view(NUM, 3, 12, 12), label)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_compiled_loss_of_mixed_labels_is_one_graph_and_equals_eager(name):
+    torch.compiler.reset()
+    loss, (inputs, label) = make_loss(**LOSSES[name]), make_batch(SoftCrop(), CutMix())
+    compiled = torch.compile(loss, backend="aot_eager", fullgraph=True)
+    logits = inputs[:, :CLASSES].clone().requires_grad_()
+    found, expected = compiled(logits, label), loss(logits, label)
+    torch.testing.assert_close(found, expected)
+    slopes = [torch.autograd.grad(value, logits)[0] for value in (found, expected)]
+    torch.testing.assert_close(*slopes)
