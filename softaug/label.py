@@ -139,3 +139,11 @@ def _send(part: Tensor, device: torch.device | str, non_blocking: bool) -> Tenso
     if part.dtype == torch.float64 and torch.device(device).type == "mps":  # it has none
         part = part.float()
     return part.to(device, non_blocking=non_blocking)
+
+
+def main_label(label: Tensor | SoftLabel | MixedLabel) -> Tensor | int:
+    """The class of each sample; of a mixed one, that of the image with the larger share."""
+    if isinstance(label, MixedLabel):
+        larger = label.share.argmax(1, keepdim=True)
+        return label.labels.gather(1, larger).squeeze(1)
+    return label.label if isinstance(label, SoftLabel) else label

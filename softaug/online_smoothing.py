@@ -5,7 +5,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from softaug.checks import check_integers, check_share, check_whole, describe, refuse
-from softaug.label import MixedLabel, SoftLabel
+from softaug.label import MixedLabel, SoftLabel, main_label
 
 
 class OnlineSmoothing(nn.Module):
@@ -87,16 +87,9 @@ class OnlineSmoothing(nn.Module):
         if not isinstance(logits, Tensor) or logits.ndim != 2 or logits.shape[1] != num_classes:
             rule = f"logits must be [B, C] of {num_classes} classes"
             refuse("OnlineSmoothing", rule, describe(logits))
-        labels = _classes(label)
+        labels = main_label(label)
         if not isinstance(labels, Tensor) or labels.shape != logits.shape[:1]:
             rule = f"labels must be [B], one for each of the {len(logits)} logits"
             refuse("OnlineSmoothing", rule, describe(labels))
         check_integers("OnlineSmoothing", "labels", labels)
         return labels.long()
-
-
-def _classes(label: Tensor | SoftLabel | MixedLabel) -> Tensor | int:
-    if isinstance(label, MixedLabel):
-        larger = label.share.argmax(1, keepdim=True)
-        return label.labels.gather(1, larger).squeeze(1)
-    return label.label if isinstance(label, SoftLabel) else label

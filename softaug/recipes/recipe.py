@@ -327,13 +327,8 @@ class Recipe:
 
 
 def _check_together(recipe: Recipe) -> None:
-    """Parts that cannot be had together, and why."""
-    if recipe.mix is None:
-        return
-    if recipe.loss.online_smoothing:
-        rule = "online_smoothing must be 0 where images are mixed"
-        remedy = "it learns from right answers, and a mixed image has two"
-        refuse("recipe", rule, recipe.loss.online_smoothing, remedy)
-    if recipe.mix.kind == "manifold-mixup" and recipe.compute.compile:
+    """Refuse what cannot be had together, with the reason."""
+    hidden = recipe.mix is not None and recipe.mix.kind == "manifold-mixup"
+    if hidden and recipe.compute.compile:
         remedy = "the layer that is mixed changes from step to step"
         refuse("recipe", "compute.compile must be off for manifold-mixup", "on", remedy)

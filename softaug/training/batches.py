@@ -74,10 +74,11 @@ class Batches(Dataset[Batch]):
         together = self.index(step)
         rows = torch.arange(len(together)).tensor_split(self.team.count)[self.team.rank]
         images, label = self._augmented(together[rows], step)
-        if self.mix is not None:
-            images, label = self._mixed(step, together, rows, images, label)
-            self.clock.lap("augment")
-        return Batch(images, label, together[rows], len(together))
+        if self.mix is None:
+            return Batch(images, label, together[rows], len(together))
+        images, mixed = self._mixed(step, together, rows, images, label)
+        self.clock.lap("augment")
+        return Batch(images, mixed, together[rows], len(together))
 
     def _augmented(self, samples: Tensor, step: int) -> tuple[Tensor, SoftLabel]:
         labels = self.source.labels

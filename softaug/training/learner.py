@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from softaug.label import MixedLabel, SoftLabel
+from softaug.label import MixedLabel, SoftLabel, main_label
 from softaug.losses import SoftLoss
 from softaug.recipes.recipe import Compute, Optim
 from softaug.training.mixing import HiddenMixing
@@ -92,16 +92,16 @@ class Learner:
         self.clock.lap("backward")
         self._update()
         self.clock.lap("optimiser")
-        hard = main_label(label)
         if self.loss.base is not None:
-            self.loss.base.gather(logits, hard)
-        wrong = logits.detach().argmax(1) != hard
+            self.loss.base.gather(logits, label)
+        wrong = logits.detach().argmax(1) != main_label(label)
         return torch.stack([losses.detach().float(), wrong.float()], dim=1)
 
     def _answer(self, step: int, images: Tensor, label: AnyLabel) -> tuple[Tensor, AnyLabel]:
         """Logits, and the label of what was seen."""
         if self.hidden is None:
             return self.predict(images, self._forward), label
+        assert not isinstance(label, MixedLabel), "a recipe mixes images or layers, not both"
         with self.hidden.mixing(step, len(images)) as params:
             logits = self.predict(images, self._forward)
         return logits, self.hidden.report(label, params)
@@ -179,14 +179,6 @@ class Learner:
         self.scaler.update()
         if self.ema is not None:
             self.ema.update_parameters(self.net)
-
-
-def main_label(label: AnyLabel) -> Tensor:
-    """The class of each sample, [B]; of a mixed one, that of its larger part."""
-    if isinstance(label, MixedLabel):
-        larger = label.share.argmax(1, keepdim=True)
-        return label.labels.gather(1, larger).squeeze(1)
-    return label.label if isinstance(label, SoftLabel) else label  # type: ignore[return-value]
 
 
 def _average(net: nn.Module, decay: float | None, device: torch.device) -> AveragedModel | None:

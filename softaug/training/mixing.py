@@ -1,19 +1,18 @@
 """From a recipe's mixing to what mixes images or layers, drawn anew in each step."""
 
 from contextlib import AbstractContextManager
+from typing import Any
 
 from torch import Tensor, nn
 
 from softaug.draws import DrawKey
 from softaug.label import MixedLabel, SoftLabel
-from softaug.mixing import CutMix, MixParams, Mixup
-from softaug.models.manifold_mixup import ManifoldMixup, stages
+from softaug.mixing import BatchMix, CutMix, Mixup
+from softaug.models.manifold_mixup import ManifoldMixup, ManifoldParams
 from softaug.recipes.recipe import Mix, Recipe
 
-MIXED_STAGES = 2  # beside the input: the first ones, as in Verma et al. 2019
 
-
-def image_mixing(mix: Mix | None) -> Mixup | CutMix | None:
+def image_mixing(mix: Mix | None) -> BatchMix[Any] | None:
     """What mixes the images of a step, if any does."""
     if mix is None or mix.kind == "manifold-mixup":
         return None
@@ -31,22 +30,20 @@ class HiddenMixing:
     Partners are of the process's own images: a layer's output is nowhere else.
     """
 
-    def __init__(self, net: nn.Sequential, recipe: Recipe, alpha: float) -> None:
-        network = net.get_submodule("net")
-        names = [f"net.{name}" for name in stages(network)[:MIXED_STAGES]]
-        self._mixup = ManifoldMixup(net, ("standardise", *names), alpha)
+    def __init__(self, net: nn.Module, recipe: Recipe, alpha: float) -> None:
+        self._mixup = ManifoldMixup(net.get_submodule("net"), alpha=alpha)
         self._recipe = recipe
 
-    def mixing(self, step: int, num: int) -> AbstractContextManager[MixParams]:
+    def mixing(self, step: int, num: int) -> AbstractContextManager[ManifoldParams]:
         """Forward passes of `num` images in here mix one layer's output."""
         return self._mixup.mixing(num, key=step_key(self._recipe, step))
 
-    def report(self, label: Tensor | SoftLabel, params: MixParams) -> MixedLabel:
+    def report(self, label: Tensor | SoftLabel, params: ManifoldParams) -> MixedLabel:
         """The labels of what was mixed."""
         return self._mixup.report(label, params)
 
 
-def hidden_mixing(net: nn.Sequential, recipe: Recipe) -> HiddenMixing | None:
+def hidden_mixing(net: nn.Module, recipe: Recipe) -> HiddenMixing | None:
     """What mixes layers, if the recipe does; `net` standardises, then has the network proper."""
     mix = recipe.mix
     if mix is None or mix.kind != "manifold-mixup":

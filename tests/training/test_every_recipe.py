@@ -14,7 +14,9 @@ def kinds():
     for entry in entries():
         recipe = entry.recipe
         way = replace(recipe, name="x", model="resnet8", data=recipe.data, members=1, epochs=2)
-        way = replace(way, data=replace(way.data, name="cifar10", per_class=None), optim=recipe.optim)
+        way = replace(
+            way, data=replace(way.data, name="cifar10", per_class=None), optim=recipe.optim
+        )
         found.setdefault(way, recipe)
     return list(found.values())
 
