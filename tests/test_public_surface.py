@@ -11,9 +11,13 @@ from softaug.transforms import SoftTransform
 SIGNATURES = {
     "CutMix": "alpha=1.0",
     "DrawKey": "seed epoch index stream=0",
+<<<<<<< HEAD
     "MixedLabel": "labels retained share",
     "Mixup": "alpha=1.0",
     "OnlineSmoothing": "num_classes share=0.5",
+=======
+    "SoftAffine": "degrees=30.0 translate=(0.0, 0.0) scale=(1.0, 1.0) shear=0.0 k=2.0 fill=0",
+>>>>>>> policy
     "SoftCrop": "sigma=0.3 k=2.0 fill=0",
     "SoftCutout": "length=8 k=2.0 fill=0",
     "SoftErase": "area=(0.02, 0.33) ratio=(0.3, 3.3) k=2.0 fill=0 p=1.0",
@@ -21,6 +25,7 @@ SIGNATURES = {
     "SoftLoss": "soften='both' weighting='sample' prior='uniform' reduction='mean' validate=None "
     "label_smoothing=0.0 focal_gamma=0.0 base=None",
     "SoftNoise": "sigma=0.1 noise_sd=0.1 k=1.0",
+    "SoftPolicy": "policy='trivial' num_ops=None magnitude=None curves='naive' fill=0",
     "UniformCrop": "reach=4 k=2.0 fill=0",
     "confidence": "retained num_classes",
     "retained": "visible k=2.0",
@@ -30,10 +35,14 @@ METHODS = {
     SoftTransform.draw: "self images * generator=None key=None",
     SoftTransform.apply: "self images params=None",
     SoftTransform.report: "self labels params",
+<<<<<<< HEAD
     BatchMix.forward: "self images labels * generator=None key=None",
     BatchMix.draw: "self num height width * generator=None key=None",
     BatchMix.apply: "self images partners=None params=None",
     BatchMix.report: "self first second params",
+=======
+    softaug.SoftPolicy.describe: "self params",
+>>>>>>> policy
     softaug.SoftLabel.confidence: "self num_classes",
     softaug.SoftLabel.dense: "self num_classes",
     softaug.SoftLabel.to: "self device non_blocking=False",
@@ -77,7 +86,16 @@ def test_public_names_are_documented(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["SoftCrop", "SoftCutout", "SoftErase", "SoftNoise", "UniformCrop"]
+    "name",
+    [
+        "SoftAffine",
+        "SoftCrop",
+        "SoftCutout",
+        "SoftErase",
+        "SoftNoise",
+        "SoftPolicy",
+        "UniformCrop",
+    ],
 )
 def test_transforms_share_one_interface(name):
     kind = getattr(softaug, name)

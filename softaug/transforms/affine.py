@@ -129,6 +129,6 @@ def _check_scale(who: str, value: Any) -> tuple[float, float]:
 def _numbers(value: Any) -> tuple[float, ...]:
     """`value` as a tuple of numbers; empty where it is none."""
     try:
-        return tuple(map(float, value))
+        return () if isinstance(value, str) else tuple(map(float, value))
     except (TypeError, ValueError):
         return ()

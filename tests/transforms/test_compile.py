@@ -5,16 +5,28 @@ import torch
 
 from softaug import (
     DrawKey,
+    SoftAffine,
     SoftCrop,
     SoftCutout,
     SoftErase,
     SoftLabel,
     SoftLoss,
     SoftNoise,
+    SoftPolicy,
     UniformCrop,
 )
+from softaug.transforms.curves import NAIVE, Curve
 
-TRANSFORMS = [SoftCrop(), UniformCrop(2), SoftErase(), SoftCutout(3), SoftNoise()]
+TRANSFORMS = [
+    SoftCrop(),
+    UniformCrop(2),
+    SoftErase(),
+    SoftCutout(3),
+    SoftNoise(),
+    SoftAffine(),
+    SoftPolicy(),
+    SoftPolicy("rand", curves={**NAIVE, "color": Curve("strength", 1.0, (1.0,) * 6)}),
+]
 TABLE = torch.full((4, 4), 0.25)
 LOSSES = [
     SoftLoss(),
