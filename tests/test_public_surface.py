@@ -11,13 +11,10 @@ from softaug.transforms import SoftTransform
 SIGNATURES = {
     "CutMix": "alpha=1.0",
     "DrawKey": "seed epoch index stream=0",
-<<<<<<< HEAD
     "MixedLabel": "labels retained share",
     "Mixup": "alpha=1.0",
     "OnlineSmoothing": "num_classes share=0.5",
-=======
     "SoftAffine": "degrees=30.0 translate=(0.0, 0.0) scale=(1.0, 1.0) shear=0.0 k=2.0 fill=0",
->>>>>>> policy
     "SoftCrop": "sigma=0.3 k=2.0 fill=0",
     "SoftCutout": "length=8 k=2.0 fill=0",
     "SoftErase": "area=(0.02, 0.33) ratio=(0.3, 3.3) k=2.0 fill=0 p=1.0",
@@ -35,14 +32,11 @@ METHODS = {
     SoftTransform.draw: "self images * generator=None key=None",
     SoftTransform.apply: "self images params=None",
     SoftTransform.report: "self labels params",
-<<<<<<< HEAD
     BatchMix.forward: "self images labels * generator=None key=None",
     BatchMix.draw: "self num height width * generator=None key=None",
     BatchMix.apply: "self images partners=None params=None",
     BatchMix.report: "self first second params",
-=======
     softaug.SoftPolicy.describe: "self params",
->>>>>>> policy
     softaug.SoftLabel.confidence: "self num_classes",
     softaug.SoftLabel.dense: "self num_classes",
     softaug.SoftLabel.to: "self device non_blocking=False",
