@@ -40,11 +40,6 @@ class Subject(NamedTuple):
     class_names: tuple[str, ...]
     fill: tuple[int, ...]  # the data's mean colour, in pixels 0..255
 
-    @property
-    def chance(self) -> float:
-        """Accuracy of one who guesses."""
-        return 1 / len(self.class_names)
-
 
 def find_subject(folders: Sequence[Path], options: ImageOptions) -> Subject:
     """Open the runs; those without held-out images are refused, unless test images may serve."""
