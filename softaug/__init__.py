@@ -4,18 +4,28 @@ from softaug.draws import DrawKey
 from softaug.label import SoftLabel
 from softaug.losses import SoftLoss
 from softaug.softening import confidence, retained
-from softaug.transforms import SoftCrop, SoftCutout, SoftErase, SoftNoise, UniformCrop
+from softaug.transforms import (
+    SoftAffine,
+    SoftCrop,
+    SoftCutout,
+    SoftErase,
+    SoftNoise,
+    SoftPolicy,
+    UniformCrop,
+)
 
 __version__ = "0.1.0"
 
 __all__ = [
     "DrawKey",
+    "SoftAffine",
     "SoftCrop",
     "SoftCutout",
     "SoftErase",
     "SoftLabel",
     "SoftLoss",
     "SoftNoise",
+    "SoftPolicy",
     "UniformCrop",
     "confidence",
     "retained",

@@ -54,7 +54,8 @@ def bench(
     """Measure speed and memory beside other libraries: one thread, ratios in one run.
 
     Args:
-        suites: Which to run (crop, scaling, loss, memory, noise-erase, training, evaluation);
+        suites: Which to run (crop, scaling, loss, memory, noise-erase, policy, training,
+            evaluation);
             none means all.
         rounds: How often each variant is timed; all variants take turns in each round.
         out: File for the numbers, as JSON.

@@ -9,12 +9,14 @@ from PIL import Image
 
 from softaug import (
     DrawKey,
+    SoftAffine,
     SoftCrop,
     SoftCutout,
     SoftErase,
     SoftLabel,
     SoftLoss,
     SoftNoise,
+    SoftPolicy,
     UniformCrop,
     confidence,
     retained,
@@ -68,6 +70,10 @@ SETTINGS = [
     (lambda: SoftErase(area=(0.4, 0.2)), "area must be 0 < low <= high <= 1, got (0.4, 0.2)"),
     (lambda: SoftErase(ratio=(-1, 1)), "SoftErase: ratio must be 0 < low <= high, got (-1, 1)"),
     (lambda: SoftErase(ratio=(1, math.inf)), "ratio must be 0 < low <= high, got (1, inf)"),
+    (lambda: SoftAffine(k=-1), "SoftAffine: k must be > 0, got -1"),
+    (lambda: SoftAffine(scale=(0, 1)), "SoftAffine: scale must be 0 < low <= high, got tuple (0,"),
+    (lambda: SoftPolicy("random"), "SoftPolicy: policy must be one of 'trivial', 'rand', got"),
+    (lambda: SoftPolicy(num_ops=2), 'SoftPolicy: policy "trivial" has no num_ops, got 2; leave'),
     (lambda: SoftErase(p=1.5), "SoftErase: p must be a number in 0..1, got float 1.5"),
     (lambda: SoftErase(p=NAN), "SoftErase: p must be a number in 0..1, got float nan"),
     (
@@ -259,13 +265,17 @@ def test_bad_input_of_a_transform_is_refused(call, message):
     assert message in refused(call)
 
 
-@pytest.mark.parametrize("kind", [SoftCrop, UniformCrop, SoftErase, SoftCutout, SoftNoise])
+KINDS = [SoftAffine, SoftCrop, UniformCrop, SoftErase, SoftCutout, SoftNoise, SoftPolicy]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_transform_names_itself(kind):
     assert refused(lambda: kind()(torch.zeros(8, 8), 0)).startswith(
         f"{kind.__name__}: images must be"
     )
     assert refused(lambda: kind()(IMAGES, LABELS[:1])).startswith(f"{kind.__name__}: labels of 3")
-    assert refused(lambda: kind(k=0)) == f"{kind.__name__}: k must be > 0, got 0"
+    if kind is not SoftPolicy:  # it has curves
+        assert refused(lambda: kind(k=0)) == f"{kind.__name__}: k must be > 0, got 0"
 
 
 def test_validate_false_skips_value_checks():

@@ -5,12 +5,14 @@ import torch
 
 from softaug import (
     DrawKey,
+    SoftAffine,
     SoftCrop,
     SoftCutout,
     SoftErase,
     SoftLabel,
     SoftLoss,
     SoftNoise,
+    SoftPolicy,
     UniformCrop,
 )
 
@@ -21,6 +23,9 @@ TRANSFORMS = [
     SoftErase(fill=(1, 2, 3)),
     SoftCutout(5),
     SoftNoise(),
+    SoftAffine(60, (0.2, 0.2), fill="mean"),
+    SoftPolicy(),
+    SoftPolicy("rand", 3, fill=(1, 2, 3)),
 ]
 each_transform = pytest.mark.parametrize("transform", TRANSFORMS, ids=repr)
 

@@ -9,6 +9,7 @@ from softaug.transforms import SoftTransform
 
 SIGNATURES = {
     "DrawKey": "seed epoch index stream=0",
+    "SoftAffine": "degrees=30.0 translate=(0.0, 0.0) scale=(1.0, 1.0) shear=0.0 k=2.0 fill=0",
     "SoftCrop": "sigma=0.3 k=2.0 fill=0",
     "SoftCutout": "length=8 k=2.0 fill=0",
     "SoftErase": "area=(0.02, 0.33) ratio=(0.3, 3.3) k=2.0 fill=0 p=1.0",
@@ -16,6 +17,7 @@ SIGNATURES = {
     "SoftLoss": "soften='both' weighting='sample' prior='uniform' reduction='mean' validate=None "
     "label_smoothing=0.0",
     "SoftNoise": "sigma=0.1 noise_sd=0.1 k=1.0",
+    "SoftPolicy": "policy='trivial' num_ops=None magnitude=None curves='naive' fill=0",
     "UniformCrop": "reach=4 k=2.0 fill=0",
     "confidence": "retained num_classes",
     "retained": "visible k=2.0",
@@ -25,6 +27,7 @@ METHODS = {
     SoftTransform.draw: "self images * generator=None key=None",
     SoftTransform.apply: "self images params=None",
     SoftTransform.report: "self labels params",
+    softaug.SoftPolicy.describe: "self params",
     softaug.SoftLabel.confidence: "self num_classes",
     softaug.SoftLabel.dense: "self num_classes",
     softaug.SoftLabel.to: "self device non_blocking=False",
@@ -63,7 +66,16 @@ def test_public_names_are_documented(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["SoftCrop", "SoftCutout", "SoftErase", "SoftNoise", "UniformCrop"]
+    "name",
+    [
+        "SoftAffine",
+        "SoftCrop",
+        "SoftCutout",
+        "SoftErase",
+        "SoftNoise",
+        "SoftPolicy",
+        "UniformCrop",
+    ],
 )
 def test_transforms_share_one_interface(name):
     kind = getattr(softaug, name)

@@ -11,6 +11,7 @@ from softaug.bench.evaluation import evaluation_suite
 from softaug.bench.loss import loss_suite
 from softaug.bench.memory import memory_suite
 from softaug.bench.noise_erase import noise_erase_suite
+from softaug.bench.policy import policy_suite
 from softaug.bench.scaling import scaling_suite
 from softaug.bench.show import check_markers, print_tables, write_markdown
 from softaug.bench.table import Table
@@ -25,6 +26,7 @@ SUITES: Mapping[str, Callable[[int], list[Table]]] = {
     "loss": loss_suite,
     "memory": memory_suite,
     "noise-erase": noise_erase_suite,
+    "policy": policy_suite,
     "training": training_suite,
     "evaluation": evaluation_suite,
 }

@@ -1,24 +1,30 @@
 """Transforms that report how much of each image they left."""
 
+from softaug.transforms.affine import AffineParams, SoftAffine
 from softaug.transforms.base import SoftTransform
 from softaug.transforms.crop import CropParams, SoftCrop, UniformCrop
 from softaug.transforms.erase import EraseParams, SoftCutout, SoftErase
 from softaug.transforms.flip import FlipParams, HorizontalFlip
 from softaug.transforms.noise import NoiseParams, SoftNoise
 from softaug.transforms.per_sample import PerSample, SeedParams
+from softaug.transforms.policy import PolicyParams, SoftPolicy
 
 __all__ = [
+    "AffineParams",
     "CropParams",
     "EraseParams",
     "FlipParams",
     "HorizontalFlip",
     "NoiseParams",
     "PerSample",
+    "PolicyParams",
     "SeedParams",
+    "SoftAffine",
     "SoftCrop",
     "SoftCutout",
     "SoftErase",
     "SoftNoise",
+    "SoftPolicy",
     "SoftTransform",
     "UniformCrop",
 ]

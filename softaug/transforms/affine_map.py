@@ -33,16 +33,18 @@ def render(images: Tensor, maps: Tensor, fill: Tensor) -> Tensor:
     """The nearest pixel of each source, `fill` where the source is outside the image."""
     height, width = images.shape[-2:]
     x, y = _source(maps, *_frame(images, maps))  # [B, H, W], pixels from the centre
-    column = (x + (width / 2 + _TIE)).floor()
-    row = (y + (height / 2 + _TIE)).floor()
-    outside = (column < 0) | (column >= width) | (row < 0) | (row >= height)
-    pixel = (row * width + column).masked_fill_(outside, 0).long().flatten(1)
-    found = images.flatten(2).gather(2, pixel[:, None].expand(-1, images.shape[1], -1))
-    return torch.where(outside[:, None], fill, found.view(images.shape))
+    # A border of fill, one pixel wide, stands for all that is outside.
+    bordered = fill.expand(*images.shape[:2], height + 2, width + 2).clone()
+    bordered[..., 1:-1, 1:-1] = images
+    column = (x + (width / 2 + 1 + _TIE)).clamp_(0, width + 1).long()  # cuts fractions off
+    row = (y + (height / 2 + 1 + _TIE)).clamp_(0, height + 1).long()
+    pixel = row.mul_(width + 2).add_(column).flatten(1)[:, None]
+    found = bordered.flatten(2).gather(2, pixel.expand(-1, images.shape[1], -1))
+    return found.view(images.shape)
 
 
 def _frame(images: Tensor, maps: Tensor) -> tuple[Tensor, Tensor]:
-    """Centres of the pixels from the image's centre: columns [1, W] and rows [H, 1]."""
+    """Centres of the pixels from the image's centre: columns [W] and rows [H, 1]."""
     height, width = images.shape[-2:]
     columns = pixel_columns(images).to(maps.dtype) + (0.5 - width / 2)
     rows = pixel_rows(images).to(maps.dtype) + (0.5 - height / 2)

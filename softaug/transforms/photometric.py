@@ -54,7 +54,10 @@ def solarize(images: Tensor, strength: Tensor) -> Tensor:
     top = _top(images)
     # torchvision's threshold 255 turns white black at strength 0
     threshold = torch.where(strength == 0, 2 * top, top * (1 - strength.abs()))
-    return torch.where(images >= threshold.float().view(-1, 1, 1, 1), top - images, images)
+    chosen = images >= threshold.to(_wide_type(images)).view(-1, 1, 1, 1)
+    if images.dtype == torch.uint8:
+        return images ^ chosen.to(torch.uint8).mul_(255)  # four times as fast as where
+    return torch.where(chosen, 1 - images, images)
 
 
 def autocontrast(images: Tensor, strength: Tensor) -> Tensor:
@@ -110,8 +113,7 @@ def _blend(images: Tensor, other: Tensor, strength: Tensor) -> Tensor:
 def _factors(images: Tensor, strength: Tensor) -> tuple[Tensor, Tensor]:
     """The image's own factor and the other image's, [B, 1, 1, 1]."""
     factor = (1 + _WIDEST * strength).view(-1, 1, 1, 1)
-    dtype = torch.float64 if images.dtype == torch.float64 else torch.float32
-    return factor.to(dtype), (1 - factor).to(dtype)
+    return factor.to(_wide_type(images)), (1 - factor).to(_wide_type(images))
 
 
 def _grey(images: Tensor) -> Tensor:
@@ -137,8 +139,12 @@ def _top(images: Tensor) -> int:
 
 
 def _wide(images: Tensor) -> Tensor:
+    return images.to(_wide_type(images))
+
+
+def _wide_type(images: Tensor) -> torch.dtype:
     """float32 at least."""
-    return images if images.dtype == torch.float64 else images.float()
+    return torch.float64 if images.dtype == torch.float64 else torch.float32
 
 
 def _narrow(wide: Tensor, like: Tensor) -> Tensor:

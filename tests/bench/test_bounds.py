@@ -7,6 +7,7 @@ from softaug.bench.crop import OURS as OURS_CROP
 from softaug.bench.images import CONVERT
 from softaug.bench.loss import loss_bounds
 from softaug.bench.loss_variants import OURS, SMOOTHED
+from softaug.bench import policy
 from softaug.bench.scaling import slope
 from softaug.bench.table import Bound
 from softaug.bench.timing import Timing
@@ -47,6 +48,14 @@ def test_crop_without_peers_is_held_against_the_conversion_alone():
 def test_loss_is_held_against_label_smoothing():
     (bound,) = loss_bounds(Timing({OURS: [1.4, 1.4], SMOOTHED: [1.0, 1.0]}))
     assert (bound.value, bound.passed) == (1.4, False)
+
+
+def test_policies_are_held_against_torchvisions_per_sample():
+    ours = {policy.OURS["rand"]: [2.0] * 3, policy.OURS["trivial"]: [1.0] * 3}
+    theirs = {policy.THEIRS["rand"]: [10.0] * 3, policy.THEIRS["trivial"]: [4.9] * 3}
+    rand, trivial = policy.policy_bounds(Timing({**ours, **theirs}))
+    assert (rand.value, rand.limit, rand.passed) == (5.0, 5, True)
+    assert (trivial.value, trivial.passed) == (4.9, False)
 
 
 def test_slope_is_the_power_of_the_size():

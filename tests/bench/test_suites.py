@@ -10,6 +10,7 @@ from softaug.bench.loss import loss_suite
 from softaug.bench.loss_variants import dense_divergence, loss_variants
 from softaug.bench.memory import memory_suite, peak_bytes
 from softaug.bench.noise_erase import noise_erase_suite
+from softaug.bench.policy import policy_suite
 from softaug.bench.scaling import scaling_suite
 from softaug.bench.table import MISSING
 from softaug.label import SoftLabel
@@ -20,6 +21,7 @@ TINY = {
     "loss": lambda: loss_suite(2, shapes=[(4, 5)]),
     "memory": lambda: memory_suite(1, shape=(8, 50)),
     "noise-erase": lambda: noise_erase_suite(2, batch=4),
+    "policy": lambda: policy_suite(2, batch=4),
     "evaluation": lambda: evaluation_suite(1, num_test=200, chunk=4),
 }
 

@@ -5,16 +5,27 @@ import torch
 
 from softaug import (
     DrawKey,
+    SoftAffine,
     SoftCrop,
     SoftCutout,
     SoftErase,
     SoftLabel,
     SoftLoss,
     SoftNoise,
+    SoftPolicy,
     UniformCrop,
 )
 
-TRANSFORMS = [SoftCrop(), UniformCrop(2), SoftErase(), SoftCutout(3), SoftNoise()]
+TRANSFORMS = [
+    SoftCrop(),
+    UniformCrop(2),
+    SoftErase(),
+    SoftCutout(3),
+    SoftNoise(),
+    SoftAffine(),
+    SoftPolicy(),
+    SoftPolicy("rand"),
+]
 TABLE = torch.full((4, 4), 0.25)
 LOSSES = [
     SoftLoss(),
@@ -89,7 +100,7 @@ def test_inductor_gives_the_eager_loss_and_gradient(monkeypatch):
     torch.testing.assert_close(gradient, slope)
 
 
-@pytest.mark.parametrize("transform", TRANSFORMS, ids=lambda t: t.name)
+@pytest.mark.parametrize("transform", TRANSFORMS, ids=repr)
 def test_compiled_transform_equals_eager_with_a_key(transform):
     images, labels, key = torch.rand(6, 3, 8, 10), torch.arange(6), DrawKey(3, 1, torch.arange(6))
     compiled = torch.compile(transform, backend="aot_eager", fullgraph=True)

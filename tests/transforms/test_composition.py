@@ -9,18 +9,28 @@ from torchvision.transforms import v2
 
 from softaug import (
     DrawKey,
+    SoftAffine,
     SoftCrop,
     SoftCutout,
     SoftErase,
     SoftLabel,
     SoftLoss,
     SoftNoise,
+    SoftPolicy,
     UniformCrop,
     confidence,
 )
 from softaug.transforms import CropParams
 
-TRANSFORMS = [SoftCrop(), UniformCrop(2), SoftErase(), SoftCutout(3), SoftNoise(noise_sd=1.0)]
+TRANSFORMS = [
+    SoftCrop(),
+    UniformCrop(2),
+    SoftErase(),
+    SoftCutout(3),
+    SoftNoise(noise_sd=1.0),
+    SoftAffine(60, (0.2, 0.2)),
+    SoftPolicy("rand", 2, 15),
+]
 each_transform = pytest.mark.parametrize("transform", TRANSFORMS, ids=lambda t: t.name)
 
 

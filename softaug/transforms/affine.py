@@ -1,0 +1,134 @@
+"""Rotating, shifting, scaling and shearing, with the exact share left in frame."""
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from softaug.checks import check_share, describe, refuse
+from softaug.transforms.affine_map import inverse_map, render, share_in_frame
+from softaug.transforms.base import SoftTransform
+from softaug.transforms.fill import Fill, check_fill, fill_values
+
+Range = float | Sequence[float]
+
+
+class AffineParams(NamedTuple):
+    """How each image is sheared, scaled, rotated and shifted, and the share left in frame."""
+
+    angle: Tensor  # [B], degrees clockwise
+    dx: Tensor  # [B] int64, > 0 moves the image right
+    dy: Tensor  # [B] int64, > 0 moves the image down
+    scale: Tensor  # [B], > 1 enlarges
+    shear_x: Tensor  # [B], degrees
+    shear_y: Tensor  # [B], degrees
+    visible: Tensor  # [B]
+
+
+class SoftAffine(SoftTransform[AffineParams]):
+    """Rotate, shift, scale and shear each image about its centre, as RandomAffine draws them.
+
+    `degrees` and `shear` are even in (low, high), or in (-d, d) for one number d; four
+    numbers of `shear` are for x and y. Shifts are whole pixels, even up to `translate` of
+    the width and of the height; `scale` is even in (low, high). `visible` is the exact share
+    of the image's area in the frame: 1 for one zoomed out, however small it gets. Pixels are
+    the nearest ones; where there is no image they are `fill`.
+
+    >>> from softaug import DrawKey
+    >>> image = torch.ones(3, 32, 32)
+    >>> _, label = SoftAffine(degrees=45)(image, 7, key=DrawKey(seed=0, epoch=0, index=5))
+    >>> label.label, round(label.retained, 4)
+    (7, 0.9706)
+    """
+
+    purpose = 9
+    num_uniforms = 6
+
+    def __init__(
+        self,
+        degrees: Range = 30.0,
+        translate: tuple[float, float] = (0.0, 0.0),
+        scale: tuple[float, float] = (1.0, 1.0),
+        shear: Range = 0.0,
+        k: float = 2.0,
+        fill: Fill = 0,
+    ) -> None:
+        super().__init__(k)
+        self.degrees = _check_range(self.name, "degrees", degrees, lengths=(2,))
+        self.translate = _check_translate(self.name, translate)
+        self.scale = _check_scale(self.name, scale)
+        self.shear = _check_shear(self.name, shear)
+        self.fill = check_fill(self.name, fill)
+
+    def _draw(self, uniform: Tensor, height: int, width: int) -> AffineParams:
+        right, down = self.translate[0] * width, self.translate[1] * height
+        shears = (*self.shear, 0.0, 0.0)
+        params = AffineParams(
+            angle=_even(uniform[:, 0], *self.degrees),
+            dx=_even(uniform[:, 1], -right, right).round().long(),
+            dy=_even(uniform[:, 2], -down, down).round().long(),
+            scale=_even(uniform[:, 3], *self.scale),
+            shear_x=_even(uniform[:, 4], *shears[:2]),
+            shear_y=_even(uniform[:, 5], *shears[2:4]),
+            visible=torch.ones_like(uniform[:, 0]),
+        )
+        return params._replace(visible=share_in_frame(_maps(params), height, width))
+
+    def _render(self, batch: Tensor, params: AffineParams) -> Tensor:
+        return render(batch, _maps(params), fill_values(self.name, self.fill, batch))
+
+
+def _maps(params: AffineParams) -> Tensor:
+    shift = torch.stack([params.dx, params.dy], dim=-1).to(params.angle.dtype)
+    shear = torch.stack([params.shear_x, params.shear_y], dim=-1)
+    return inverse_map(params.angle.deg2rad(), shift, params.scale, shear.deg2rad())
+
+
+def _even(uniform: Tensor, low: float, high: float) -> Tensor:
+    return low + (high - low) * uniform
+
+
+def _check_range(who: str, name: str, value: Any, lengths: tuple[int, ...]) -> tuple[float, ...]:
+    """(-d, d) for a number d >= 0, else pairs (low, high)."""
+    if isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) < math.inf:
+        return -float(value), float(value)
+    numbers = _numbers(value)
+    rule = f"{name} must be a number >= 0 or low <= high"
+    if len(numbers) not in lengths or not all(map(math.isfinite, numbers)):
+        refuse(who, rule, describe(value))
+    if any(low > high for low, high in zip(numbers[::2], numbers[1::2], strict=True)):
+        refuse(who, rule, value)
+    return numbers
+
+
+def _check_shear(who: str, value: Any) -> tuple[float, ...]:
+    shear = _check_range(who, "shear", value, lengths=(2, 4))
+    if max(map(abs, shear)) >= 90:
+        refuse(who, "shear must be below 90 degrees", value)
+    return shear
+
+
+def _check_translate(who: str, value: Any) -> tuple[float, float]:
+    numbers = _numbers(value)
+    if len(numbers) != 2:
+        refuse(who, "translate must be a pair of shares of width and height", describe(value))
+    right, down = (check_share(who, "each number of translate", number) for number in numbers)
+    return right, down
+
+
+def _check_scale(who: str, value: Any) -> tuple[float, float]:
+    numbers = _numbers(value)
+    if len(numbers) != 2 or not 0 < numbers[0] <= numbers[1] < math.inf:
+        refuse(who, "scale must be 0 < low <= high", describe(value))
+    return numbers[0], numbers[1]
+
+
+def _numbers(value: Any) -> tuple[float, ...]:
+    """`value` as a tuple of numbers; empty where it is none."""
+    try:
+        return () if isinstance(value, str) else tuple(map(float, value))
+    except (TypeError, ValueError):
+        return ()

@@ -1,0 +1,155 @@
+"""RandAugment and TrivialAugment that report what each operation left."""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from softaug.checks import check_choice, check_whole, refuse
+from softaug.draws import send
+from softaug.transforms.base import SoftTransform
+from softaug.transforms.curve import left
+from softaug.transforms.curves import AnyCurve, find_curves
+from softaug.transforms.each_operation import apply_each, shares_in_frame
+from softaug.transforms.fill import Fill, check_fill
+from softaug.transforms.operations import OPERATIONS
+
+_LAST_BIN = 30  # magnitudes are 31 even steps from 0 to the widest
+_TRIVIAL_SHIFT = 32  # pixels, whatever the image's size
+_RAND_WIDEST = {  # in units of TrivialAugment's ranges; a whole edge for shifts
+    "shear-x": 0.3 / 0.99,
+    "shear-y": 0.3 / 0.99,
+    "translate-x": 150 / 331,
+    "translate-y": 150 / 331,
+    "rotate": 30 / 135,
+    "brightness": 0.9 / 0.99,
+    "color": 0.9 / 0.99,
+    "contrast": 0.9 / 0.99,
+    "sharpness": 0.9 / 0.99,
+    "posterize": 4 / 6,
+    "solarize": 1.0,
+}
+
+
+class PolicyParams(NamedTuple):
+    """The n operations of each image in order, and what they leave in the frame."""
+
+    operation: Tensor  # [B, n] int64, position in OPERATIONS
+    strength: Tensor  # [B, n], in [-1, 1]
+    in_frame: Tensor  # [B, n]
+    visible: Tensor  # [B], product of in_frame
+
+
+class SoftPolicy(SoftTransform[PolicyParams]):
+    """Apply operations drawn for each image, and soften its label by the curve of each.
+
+    "trivial" is TrivialAugment (Wide): one operation of any of 31 magnitudes. "rand" is
+    RandAugment: `num_ops` (2) operations of `magnitude` (9, of 0..30). The laws are
+    torchvision's. `curves` say what an operation leaves: "naive" (the crop's rule), a name
+    in `softaug.transforms.curves.SHIPPED`, a JSON file, or a mapping. Images are uint8, or
+    floats in [0, 1], of 1 or 3 channels: put it before normalising.
+
+    >>> from softaug import DrawKey
+    >>> policy, image = SoftPolicy("rand"), torch.ones(3, 32, 32)
+    >>> policy.describe(policy.draw(image, key=DrawKey(seed=0, epoch=0, index=5)))
+    [[('identity', 0.0), ('shear-y', -0.09090909090909091)]]
+    """
+
+    purpose = 8
+
+    def __init__(
+        self,
+        policy: str = "trivial",
+        num_ops: int | None = None,
+        magnitude: int | None = None,
+        curves: Any = "naive",
+        fill: Fill = 0,
+    ) -> None:
+        super().__init__(k=1.0)
+        check_choice(self.name, "policy", policy, ("trivial", "rand"))
+        self.policy = policy
+        self.num_ops = _check_rand(self.name, policy, "num_ops", num_ops, default=2, least=1)
+        self.magnitude = _check_rand(self.name, policy, "magnitude", magnitude, default=9, least=0)
+        if self.magnitude is not None and self.magnitude > _LAST_BIN:
+            refuse(self.name, f"magnitude must be at most {_LAST_BIN}", self.magnitude)
+        self.curves = curves
+        self._curves = _for_all(self.name, find_curves(self.name, curves))
+        self.fill = check_fill(self.name, fill)
+
+    @property
+    def num_uniforms(self) -> int:  # type: ignore[override]  # it depends on num_ops
+        """Two for each operation, its kind and its sign; TrivialAugment draws a magnitude too."""
+        return 3 if self.num_ops is None else 2 * self.num_ops
+
+    def describe(self, params: PolicyParams) -> list[list[tuple[str, float]]]:
+        """Names and strengths of each image's operations."""
+        names = tuple(OPERATIONS)
+        rows = zip(params.operation.tolist(), params.strength.tolist(), strict=True)
+        return [[(names[i], s) for i, s in zip(*row, strict=True)] for row in rows]
+
+    def _draw(self, uniform: Tensor, height: int, width: int) -> PolicyParams:
+        num_ops = self.num_ops or 1
+        operation = (uniform[:, :num_ops] * len(OPERATIONS)).floor().long()
+        sign = 1 - 2 * (uniform[:, num_ops : 2 * num_ops] < 0.5).to(uniform.dtype)
+        table = self._ranges(height, width).to(uniform.dtype)
+        widest, signed = send(table, uniform.device)[operation].unbind(-1)
+        strength = (self._step(uniform) * widest).clamp(max=1) * torch.where(signed > 0, sign, 1)
+        frame = shares_in_frame(operation.flatten(), strength.flatten(), height, width)
+        frame = frame.view(strength.shape)
+        return PolicyParams(operation, strength, frame, frame.prod(dim=1))
+
+    def _ranges(self, height: int, width: int) -> Tensor:
+        """The widest strength of each operation, and whether it has a sign, [14, 2]."""
+        widest = dict.fromkeys(OPERATIONS, 1.0)
+        if self.policy == "rand":
+            widest |= _RAND_WIDEST
+        else:  # in units of an edge; what is more than one is clamped
+            widest["translate-x"] = _TRIVIAL_SHIFT / width
+            widest["translate-y"] = _TRIVIAL_SHIFT / height
+        rows = [(widest[o.name] * o.graded, float(o.signed)) for o in OPERATIONS.values()]
+        return torch.tensor(rows, dtype=torch.float64)
+
+    def _step(self, uniform: Tensor) -> Tensor | float:
+        """The magnitude as a share of the widest, [B, 1] where it is drawn."""
+        if self.magnitude is not None:
+            return self.magnitude / _LAST_BIN
+        return (uniform[:, 2:] * (_LAST_BIN + 1)).floor() / _LAST_BIN
+
+    def _render(self, batch: Tensor, params: PolicyParams) -> Tensor:
+        for operation, strength in zip(params.operation.T, params.strength.T, strict=True):
+            batch = apply_each(self.name, batch, operation, strength, self.fill)
+        return batch
+
+    def _kept(self, label: Tensor | int, params: PolicyParams) -> Tensor:
+        kept = torch.ones_like(params.strength)
+        for index, name in enumerate(OPERATIONS):
+            if (curve := self._curves.get(name)) is not None:
+                here = left(curve, params.strength, params.in_frame, label)
+                kept = torch.where(params.operation == index, here, kept)
+        return kept.prod(dim=1)
+
+    def extra_repr(self) -> str:
+        shown = ("policy", "num_ops", "magnitude", "curves", "fill")
+        settings = {name: getattr(self, name) for name in shown}
+        return ", ".join(f"{n}={value!r}" for n, value in settings.items() if value is not None)
+
+
+def _check_rand(
+    who: str, policy: str, name: str, value: int | None, default: int, least: int
+) -> int | None:
+    """A setting of "rand", which "trivial" does not have."""
+    if policy == "rand":
+        return check_whole(who, name, default if value is None else value, least=least)
+    if value is not None:
+        remedy = 'leave it out, or use policy="rand"'
+        refuse(who, f'policy "trivial" has no {name}', value, remedy)
+    return None
+
+
+def _for_all(who: str, curves: dict[str, AnyCurve]) -> dict[str, AnyCurve]:
+    """Return `curves` if they cover every operation that has a strength."""
+    missing = [name for name, o in OPERATIONS.items() if o.graded and name not in curves]
+    if missing:
+        remedy = "start from {**softaug.transforms.curves.NAIVE, ...}"
+        refuse(who, "curves must cover every graded operation", f"none of {missing}", remedy)
+    return curves
