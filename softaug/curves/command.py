@@ -2,21 +2,21 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import torch
 import tyro
 from rich.console import Console
-from rich.table import Table
 
 from softaug.checks import check_choice, check_share, refuse
 from softaug.curves.confusion import mean_guesses
-from softaug.curves.curves import OperationFit, fit_all
 from softaug.curves.figures import draw_figures
 from softaug.curves.measure import MeasureOptions, measure
+from softaug.curves.operation_fit import fit_all
 from softaug.curves.subject import WHO, ImageOptions, about_subject, find_subject
+from softaug.curves.tables import fit_table, prior_table
 from softaug.data.load import load
 from softaug.data.prior import coarse_prior, describe_prior, guess
 from softaug.files import write_json
@@ -42,7 +42,7 @@ def fit(
     console = Console()
     subject = find_subject(runs, options)
     measured = measure(subject, options, console)
-    fits = fit_all(measured, len(subject.class_names), per_class)
+    fits = fit_all(measured, per_class)
     whole = float(measured.whole.mean())
     about = {
         **_made(),
@@ -105,38 +105,6 @@ def curves_command(arguments: Sequence[str]) -> None:
     tyro.extras.subcommand_cli_from_dict(
         COMMANDS, prog="softaug curves", description=__doc__, args=list(arguments)
     )
-
-
-def fit_table(fits: Mapping[str, OperationFit], whole: float) -> Table:
-    """Loss and k of each operation with their errors, and accuracy where it is strongest."""
-    table = Table(title=f"accuracy on whole images: {100 * whole:.1f} %", title_justify="left")
-    for head in ("operation", "loss", "± s.e.", "k", "± s.e.", "accuracy at full strength, %"):
-        table.add_column(head, justify="left" if head == "operation" else "right")
-    for name, found in fits.items():
-        loss_error = "fixed" if name == "crop" else f"{found.loss_error:.3f}"
-        numbers = (f"{found.curve.loss:.3f}", loss_error, _power(found), f"{found.k_error:.2f}")
-        table.add_row(name, *numbers, f"{100 * found.accuracy[-1]:.1f}")
-    return table
-
-
-def _power(found: OperationFit) -> str:
-    if isinstance(found.curve.k, tuple):
-        return f"{found.common_k:.2f} ({min(found.curve.k):.2f} to {max(found.curve.k):.2f})"
-    return f"{found.common_k:.2f}"
-
-
-def prior_table(rows: torch.Tensor, names: Sequence[str], num: int = 5) -> Table:
-    """The likeliest other guesses for the first classes."""
-    table = Table("true class", "also guessed", title_justify="left")
-    for label in range(min(num, len(names))):
-        shares, others = rows[label].topk(min(6, len(names)))
-        wrong = [
-            f"{names[other]} {share:.2f}"
-            for share, other in zip(shares.tolist(), others.tolist(), strict=True)
-            if other != label
-        ]
-        table.add_row(names[label], ", ".join(wrong[:4]))
-    return table
 
 
 def _made() -> dict[str, Any]:

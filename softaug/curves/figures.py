@@ -9,8 +9,8 @@ from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from softaug.curves.curves import OperationFit
 from softaug.curves.measure import CROP
+from softaug.curves.operation_fit import OperationFit
 from softaug.transforms.curves import NAIVE, AnyCurve, Curve
 from softaug.transforms.operations import in_frame
 
@@ -82,7 +82,7 @@ def _overview(figure: Figure, fits: Mapping[str, OperationFit], edge: int) -> No
     for axes in grid[len(fits) :]:
         axes.set_visible(False)
     handles, labels = grid[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False)
     figure.supxlabel("strength (crop: share out of frame)", fontsize=8.5)
     figure.supylabel("retained", fontsize=8.5)
 

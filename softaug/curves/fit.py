@@ -66,6 +66,20 @@ def fit_power(x: Tensor, kept: Tensor, weight: Tensor, loss: float | None = None
     return Fitted(lost, torch.where(lost > 0, k[..., 0], 1.0))
 
 
+def level_weights(x: Tensor, kept: Tensor, error: Tensor, loss: float | None = None) -> Tensor:
+    """Weights [..., L] of levels whose shares have the standard errors `error` [..., L].
+
+    1 / (error^2 + misfit^2). Errors are least near chance: with many images those levels alone
+    would decide, though no curve of the family goes through all points. So what an evenly
+    weighted fit misses them by, beyond their errors, counts as an error of each.
+    """
+    even = fit_power(x, kept, torch.ones_like(kept), loss)
+    missed = kept - (1 - even.loss[..., None] * x ** even.k[..., None])
+    freedom = max(1, len(x) - (2 if loss is None else 1))
+    excess = (missed**2).sum(-1) / freedom - (error**2).mean(-1)
+    return 1 / (error**2 + excess.clamp_min(0)[..., None])
+
+
 def _misses(
     x: Tensor, kept: Tensor, weight: Tensor, k: Tensor, loss: float | None
 ) -> tuple[Tensor, Tensor]:

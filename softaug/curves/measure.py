@@ -51,10 +51,16 @@ class MeasureOptions(ImageOptions):
 class Measured(NamedTuple):
     """In which share of runs and draws each image was recognised."""
 
+    num_classes: int
     labels: Tensor  # [N] int64
     x: Tensor  # [L], what the operation takes away, above 0 up to 1
     whole: Tensor  # [N]
     harmed: dict[str, Tensor]  # operation -> [N, L]
+
+    @property
+    def chance(self) -> float:
+        """Accuracy of one who guesses."""
+        return 1 / self.num_classes
 
 
 def measure(subject: Subject, options: MeasureOptions, console: Console) -> Measured:
@@ -71,7 +77,8 @@ def measure(subject: Subject, options: MeasureOptions, console: Console) -> Meas
             show(done, f"{done} of {num} images")
     x = torch.tensor(options.strengths(), dtype=torch.float64)
     columns = {name: torch.cat(parts) for name, parts in harmed.items()}
-    return Measured(subject.source.labels, x, torch.cat(whole), columns)
+    num_classes = len(subject.class_names)
+    return Measured(num_classes, subject.source.labels, x, torch.cat(whole), columns)
 
 
 def stretches(subject: Subject) -> Iterator[tuple[Tensor, Tensor]]:

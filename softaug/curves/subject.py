@@ -9,6 +9,7 @@ from softaug.checks import check_whole, refuse
 from softaug.data.images import Source, stratified_order
 from softaug.data.load import load
 from softaug.evaluation.run import TrainedRun, open_run
+from softaug.recipes.serialise import as_dict
 
 WHO = "curves"
 
@@ -40,11 +41,6 @@ class Subject(NamedTuple):
     class_names: tuple[str, ...]
     fill: tuple[int, ...]  # the data's mean colour, in pixels 0..255
 
-    @property
-    def chance(self) -> float:
-        """Accuracy of one who guesses."""
-        return 1 / len(self.class_names)
-
 
 def find_subject(folders: Sequence[Path], options: ImageOptions) -> Subject:
     """Open the runs; those without held-out images are refused, unless test images may serve."""
@@ -65,11 +61,19 @@ def find_subject(folders: Sequence[Path], options: ImageOptions) -> Subject:
 def about_subject(subject: Subject, options: ImageOptions) -> dict[str, Any]:
     """Which runs and images: for the result file."""
     return {
-        "runs": [{"recipe": run.recipe.name, "seed": run.recipe.seed} for run in subject.runs],
+        "runs": [_describe_run(run) for run in subject.runs],
         "data": subject.runs[0].recipe.data.name,
         "split": options.split,
         "images": len(subject.source.labels),
         "fill": list(subject.fill),
+    }
+
+
+def _describe_run(run: TrainedRun) -> dict[str, Any]:
+    return {
+        "folder": run.folder.name,
+        "weights_sha256": run.weights_sha256,
+        "recipe": as_dict(run.recipe),
     }
 
 

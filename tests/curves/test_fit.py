@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from softaug.curves.classes import fit_classes
-from softaug.curves.fit import Fitted, binomial_error, fit_power, retained_share
+from softaug.curves.fit import Fitted, binomial_error, fit_power, level_weights, retained_share
 
 X = torch.linspace(0, 1, 10, dtype=torch.float64)[1:]
 EVEN = torch.ones(9)
@@ -77,6 +77,20 @@ def test_the_error_of_an_accuracy_is_the_binomial_one_and_never_0():
     assert float(binomial_error(torch.tensor(1.0), 8)) == pytest.approx((0.9 * 0.1 / 10) ** 0.5)
 
 
+def test_levels_of_a_curve_of_the_family_weigh_by_their_errors_alone():
+    error = torch.linspace(0.01, 0.09, 9)
+    weight = level_weights(X, curve(0.6, 3.0), error)
+    torch.testing.assert_close(weight, error.double() ** -2, check_dtype=False)
+
+
+def test_what_no_curve_fits_counts_as_an_error_of_each_level():
+    error, kept = torch.full((9,), 1e-9), (X < 0.5).double()  # a step
+    even = fit_power(X, kept, EVEN)
+    missed = kept - (1 - even.loss * X**even.k)
+    expected = 1 / ((missed**2).sum() / (9 - 2))
+    torch.testing.assert_close(level_weights(X, kept, error), expected.expand(9))
+
+
 COMMON = Fitted(torch.tensor(1.0, dtype=torch.float64), torch.tensor(2.0, dtype=torch.float64))
 OWN = torch.tensor([1.0, 2.0, 4.0, 8.0], dtype=torch.float64)
 
@@ -85,7 +99,7 @@ def classes(num, whole=0.9):
     """Classes whose own k are OWN, measured on `num` images each."""
     counts = torch.as_tensor(num).expand(4)
     accuracy = 0.1 + (whole - 0.1) * (1 - X ** OWN[:, None])
-    return fit_classes(X, accuracy, torch.full((4,), whole).double(), counts, 0.1, COMMON)
+    return fit_classes(X, accuracy, torch.full((4,), whole).double(), counts, 0.1, COMMON, EVEN)
 
 
 def test_classes_with_very_many_images_keep_their_own_k():
@@ -116,4 +130,4 @@ def test_where_nothing_is_lost_all_classes_have_the_common_k():
     harmless = Fitted(torch.tensor(0.0), torch.tensor(1.0))
     accuracy, whole = torch.full((2, 9), 0.9), torch.full((2,), 0.9)
     num = torch.tensor([50, 50])
-    assert fit_classes(X, accuracy, whole, num, 0.1, harmless).tolist() == [1.0, 1.0]
+    assert fit_classes(X, accuracy, whole, num, 0.1, harmless, EVEN).tolist() == [1.0, 1.0]

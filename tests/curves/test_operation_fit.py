@@ -1,0 +1,91 @@
+import pytest
+import torch
+
+from softaug.curves.measure import Measured
+from softaug.curves.operation_fit import fit_all, fit_operation
+from softaug.transforms.curves import Curve
+
+X = torch.arange(1, 10, dtype=torch.float64) / 9
+
+
+def simulated(name="color", loss=0.6, k=3.0, num=20_000, own=None, seed=0):
+    """Images of 10 classes, of which 80 % are recognised whole; `own` is a k for each class."""
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.arange(num) % 10
+    power = torch.full((num, 1), k) if own is None else torch.tensor(own)[labels][:, None]
+    kept = 1 - loss * X ** power.double()
+    luck = torch.rand(num, 1, generator=generator, dtype=torch.float64)  # the same at all levels
+    right = (luck < 0.1 + 0.7 * kept).double()
+    return Measured(10, labels, X, (luck[:, 0] < 0.8).double(), {name: right})
+
+
+def test_a_known_curve_is_found_within_its_errors():
+    found = fit_all(simulated(), per_class=False)["color"]
+    assert found.curve.of == "strength"
+    assert abs(found.curve.loss - 0.6) < 3 * found.loss_error
+    assert abs(found.common_k - 3) < 3 * found.k_error
+
+
+def test_errors_are_the_spread_over_other_images():
+    fits = [fit_operation(simulated(num=1000, seed=s), "color", False) for s in range(12)]
+    spread = torch.tensor([fit.curve.k for fit in fits]).std()
+    claimed = torch.tensor([fit.k_error for fit in fits]).mean()
+    assert 0.5 < float(claimed / spread) < 2
+
+
+def test_points_are_shares_of_what_whole_images_give():
+    measured = simulated(num=500)
+    found = fit_operation(measured, "color", False)
+    whole, harmed = float(measured.whole.mean()), measured.harmed["color"][:, 4]
+    assert found.accuracy[4] == pytest.approx(float(harmed.mean()))
+    assert found.retained[4] == pytest.approx((float(harmed.mean()) - 0.1) / (whole - 0.1))
+    assert found.accuracy_error[4] == pytest.approx(float(harmed.std()) / 500**0.5)
+
+
+def test_the_error_of_a_point_is_that_of_a_ratio():
+    measured, each = simulated(num=2000), []
+    for seed in range(300):
+        picks = torch.randint(2000, (2000,), generator=torch.Generator().manual_seed(seed))
+        whole, harmed = measured.whole[picks].mean(), measured.harmed["color"][picks, 7].mean()
+        each.append(float((harmed - 0.1) / (whole - 0.1)))
+    found = fit_operation(measured, "color", False)
+    assert found.retained_error[7] == pytest.approx(float(torch.tensor(each).std()), rel=0.15)
+
+
+def test_a_crop_is_of_what_is_visible_and_ends_at_chance():
+    found = fit_operation(simulated("crop", loss=0.9), "crop", per_class=False)
+    assert (found.curve.of, found.curve.loss, found.loss_error) == ("visible", 1.0, 0.0)
+
+
+def test_what_the_family_misses_is_told():
+    exact = fit_operation(simulated(), "color", False)
+    measured = simulated()
+    step = measured.whole[:, None] * (X < 0.5)  # nothing lost, then all
+    harmed = fit_operation(measured._replace(harmed={"color": step}), "color", False)
+    assert exact.misfit < 0.02
+    assert harmed.misfit > 0.1
+
+
+def test_classes_with_many_images_get_their_own_k():
+    own = [1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0]
+    found = fit_operation(simulated(own=own, loss=1.0, num=100_000), "color", per_class=True)
+    assert isinstance(found.curve, Curve)
+    assert found.curve.k == pytest.approx(own, rel=0.15)
+
+
+def test_a_class_that_was_not_measured_gets_the_common_k():
+    measured = simulated(num=1000)
+    more = measured._replace(num_classes=11)
+    found = fit_operation(more, "color", per_class=True)
+    assert len(found.curve.k) == 11
+    assert found.curve.k[10] == round(found.common_k, 4)
+
+
+def test_the_same_answers_give_the_same_fit():
+    assert fit_all(simulated(num=300), True) == fit_all(simulated(num=300), True)
+
+
+def test_networks_that_only_guess_are_refused():
+    guess = simulated()._replace(whole=(torch.arange(20_000) % 10 == 0).double())
+    with pytest.raises(ValueError, match=r"better than chance, 0\.100, got 0\.100 of 20000 images"):
+        fit_all(guess, per_class=False)
