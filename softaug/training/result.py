@@ -31,6 +31,7 @@ def describe_result(run: Run, measured: dict[str, Any]) -> dict[str, Any]:
         **measured,
         "train_loss": run.last_epoch.mean_loss,
         "train_error": run.last_epoch.error,
+        "files_sha256": run.files,
         "num_train": run.batches.num,
         "num_measured": len(run.data.measured.labels),
         "num_classes": len(run.data.class_names),

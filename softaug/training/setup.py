@@ -113,6 +113,16 @@ def fingerprint(data: TrainingData) -> dict[str, Any]:
     }
 
 
+def files_sha256(recipe: Recipe) -> dict[str, str]:
+    """What tells that the files which a recipe names are still the same."""
+    named = {"augment.curves": recipe.augment.curves, "loss.prior": recipe.loss.prior}
+    return {
+        setting: hashlib.sha256(Path(name).read_bytes()).hexdigest()
+        for setting, name in named.items()
+        if name is not None and Path(name).is_file()
+    }
+
+
 def prepare_machine(recipe: Recipe, options: RunOptions) -> None:
     """Threads, a warm allocator, and on GPUs kernels that give the same bits every time."""
     if options.threads is not None:

@@ -27,6 +27,7 @@ from softaug.training.run_folder import (
 )
 from softaug.training.seeding import mix
 from softaug.training.setup import (
+    files_sha256,
     fingerprint,
     load_data,
     make_learner,
@@ -83,6 +84,7 @@ class Run:
         self.recipe, self.options, self.team, self.console = recipe, options, team, console
         self.folder = options.folder(recipe)
         self.data = load_data(recipe, options.data_dir)
+        self.files = files_sha256(recipe)
         self.workers = num_workers(options, self.data.train)
         self.clock = Stopwatch(team.device)
         source = self.data.train if self.workers else on_device(self.data.train, team.device)
@@ -218,6 +220,7 @@ class Run:
             "scaler": self.learner.scaler.state_dict(),
             "machine": self._machine(),
             "data": fingerprint(self.data),
+            "files": self.files,
         }
         folder, tensors = self.folder / CHECKPOINTS, self.learner.tensors()
         self.team.first_does(lambda: checkpoint.save(folder, self.step, tensors, state))
@@ -232,6 +235,9 @@ class Run:
         if found.state["data"] != fingerprint(self.data):
             rule = f"the images must be those that {self.folder} was begun with"
             refuse("train", rule, f"{fingerprint(self.data)}, not {found.state['data']}")
+        if found.state["files"] != self.files:
+            rule = f"the files of curves and prior must be those that {self.folder} was begun with"
+            refuse("train", rule, self.files, "put them back, or choose another --out")
         load_tensors(self.learner, found.tensors)
         self._say(f"going on from step {found.state['step']} of {len(self.batches)}")
         for name, now in self._machine().items():

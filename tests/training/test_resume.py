@@ -21,6 +21,7 @@ from softaug.training.options import RunOptions
 from softaug.training.run_folder import keep_recipe
 from softaug.training.supervised import StoppedError, train
 from softaug.training.window import NonFiniteLossError
+from softaug.transforms.curves import NAIVE, Curve, write_curves
 
 FILES = ["model.safetensors", "optimizer.safetensors", "state.json", "manifest.json"]
 
@@ -342,6 +343,19 @@ def test_other_images_than_at_the_start_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(supervised, "fingerprint", lambda data: fewer)
     with pytest.raises(ValueError, match=r"the images must be those that .* was begun with"):
         run(tiny(), folder)
+
+
+def test_another_curve_than_at_the_start_is_refused(tmp_path, monkeypatch):
+    file = tmp_path / "mine.json"
+    write_curves(file, NAIVE, {})
+    augment = Augment(UniformOffsets(1), policy="soft-trivialaugment", curves=str(file))
+    recipe = tiny(augment=augment)
+    folder = crashed(tmp_path / "run", monkeypatch, STEPS + 1, recipe)
+    write_curves(file, {**NAIVE, "rotate": Curve("strength", loss=0.5, k=1.0)}, {})
+    with pytest.raises(ValueError, match="the files of curves and prior must be those"):
+        run(recipe, folder)
+    write_curves(file, NAIVE, {})
+    assert "augment.curves" in run(recipe, folder)[0]["files_sha256"]
 
 
 def test_an_error_with_workers_ends_the_process(tmp_path):
