@@ -62,15 +62,24 @@ def cpu_name() -> str:
 
 def commit(repository: Path) -> str | None:
     """The checked-out commit, read from `.git`; None where there is none."""
-    git = repository / ".git"
     try:
+        git, shared = _git_folders(repository)
         head = (git / "HEAD").read_text().strip()
         if not head.startswith("ref: "):
             return head
         name = head.removeprefix("ref: ")
-        if (git / name).exists():
-            return (git / name).read_text().strip()
-        packed = (git / "packed-refs").read_text().splitlines()
+        if (shared / name).exists():
+            return (shared / name).read_text().strip()
+        packed = (shared / "packed-refs").read_text().splitlines()
     except OSError:
         return None
     return next((line.split()[0] for line in packed if line.endswith(f" {name}")), None)
+
+
+def _git_folders(repository: Path) -> tuple[Path, Path]:
+    """Where the head is and where branches are; they differ in a `git worktree`."""
+    git = repository / ".git"
+    if git.is_dir():
+        return git, git
+    git = repository / git.read_text().strip().removeprefix("gitdir: ")
+    return git, git / (git / "commondir").read_text().strip()

@@ -27,6 +27,18 @@ def test_commit_of_a_detached_head(tmp_path) -> None:
     assert commit(repository(tmp_path, {"HEAD": HASH})) == HASH
 
 
+def test_commit_of_a_second_worktree(tmp_path) -> None:
+    main = repository(tmp_path / "main", {"refs/heads/other": HASH})
+    private = main / ".git" / "worktrees" / "second"
+    private.mkdir(parents=True)
+    (private / "HEAD").write_text("ref: refs/heads/other\n")
+    (private / "commondir").write_text("../..\n")
+    second = tmp_path / "second"
+    second.mkdir()
+    (second / ".git").write_text(f"gitdir: {private}\n")
+    assert commit(second) == HASH
+
+
 def test_no_commit_outside_a_repository_or_before_the_first(tmp_path) -> None:
     assert commit(tmp_path) is None
     assert commit(repository(tmp_path, {"HEAD": "ref: refs/heads/main\n"})) is None
