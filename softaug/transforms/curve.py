@@ -44,10 +44,7 @@ class Curve:
         if label is None:
             refuse("Curve", "one k for each class needs the labels", "none")
         label = torch.as_tensor(label).reshape(-1)
-        # values are read on the CPU only: elsewhere that would wait for the device
-        if label.device.type == "cpu" and int(label.max()) >= len(self.k):
-            rule = f"k is for {len(self.k)} classes, so labels must be below that"
-            refuse("Curve", rule, int(label.max()), "give one k for each class")
+        _check_labels(label, len(self.k))
         power = _tensor(self.k, x)[label.to(x.device)]
         return power.view(-1, *[1] * (x.ndim - 1))
 
@@ -94,6 +91,16 @@ def left(
 ) -> Tensor:
     """What is retained after an operation of this strength that leaves `visible` in frame."""
     return curve(strength.abs() if curve.of == "strength" else 1 - visible, label)
+
+
+def _check_labels(label: Tensor, num_classes: int) -> None:
+    """Refuse labels without a k, where reading them costs no wait and breaks no graph."""
+    if label.device.type != "cpu" or torch.compiler.is_compiling():
+        return
+    for value in (int(label.min()), int(label.max())):
+        if not 0 <= value < num_classes:
+            rule = f"k is for {num_classes} classes, so labels must be in 0..{num_classes - 1}"
+            refuse("Curve", rule, value, "give one k for each class")
 
 
 def _check_shares(name: str, numbers: tuple[float, ...]) -> None:

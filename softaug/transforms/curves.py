@@ -36,7 +36,10 @@ _CURVE_KEYS: Mapping[type[AnyCurve], set[str]] = {
 
 
 def _naive(name: str) -> Curve:
-    """The crop's rule: of what is visible, or of the strength where all stays visible."""
+    """The crop's rule: of what is visible, or of the strength where all stays visible.
+
+    It sees area alone: an image upside down is as good as upright.
+    """
     operation = OPERATIONS[name]
     if not operation.graded:
         return Curve("strength", loss=0.0, k=1.0)

@@ -2,12 +2,12 @@ import math
 
 import pytest
 
+from softaug.bench import policy
 from softaug.bench.crop import KEYED, crop_bounds
 from softaug.bench.crop import OURS as OURS_CROP
 from softaug.bench.images import CONVERT
 from softaug.bench.loss import loss_bounds
 from softaug.bench.loss_variants import OURS, SMOOTHED
-from softaug.bench import policy
 from softaug.bench.scaling import slope
 from softaug.bench.table import Bound
 from softaug.bench.timing import Timing

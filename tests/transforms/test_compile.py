@@ -15,6 +15,7 @@ from softaug import (
     SoftPolicy,
     UniformCrop,
 )
+from softaug.transforms.curves import NAIVE, Curve
 
 TRANSFORMS = [
     SoftCrop(),
@@ -24,7 +25,7 @@ TRANSFORMS = [
     SoftNoise(),
     SoftAffine(),
     SoftPolicy(),
-    SoftPolicy("rand"),
+    SoftPolicy("rand", curves={**NAIVE, "color": Curve("strength", 1.0, (1.0,) * 6)}),
 ]
 TABLE = torch.full((4, 4), 0.25)
 LOSSES = [
@@ -100,7 +101,7 @@ def test_inductor_gives_the_eager_loss_and_gradient(monkeypatch):
     torch.testing.assert_close(gradient, slope)
 
 
-@pytest.mark.parametrize("transform", TRANSFORMS, ids=repr)
+@pytest.mark.parametrize("transform", TRANSFORMS, ids=lambda t: t.name)
 def test_compiled_transform_equals_eager_with_a_key(transform):
     images, labels, key = torch.rand(6, 3, 8, 10), torch.arange(6), DrawKey(3, 1, torch.arange(6))
     compiled = torch.compile(transform, backend="aot_eager", fullgraph=True)

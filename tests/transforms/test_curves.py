@@ -105,8 +105,9 @@ SETTINGS = [
     (lambda: Curve("strength", 1.0, [1.0]), "Curve: k must be a number > 0, got list [1.0]"),
     (
         lambda: SOME["crop"](torch.ones(2), torch.tensor([0, 3])),
-        "k is for 3 classes, so labels must be below that, got 3; give one k for each class",
+        "k is for 3 classes, so labels must be in 0..2, got 3; give one k for each class",
     ),
+    (lambda: SOME["crop"](torch.ones(2), torch.tensor([0, -1])), "must be in 0..2, got -1"),
     (lambda: SOME["crop"](torch.ones(2)), "one k for each class needs the labels, got none"),
     (
         lambda: TableCurve("strength", (0.0, 1.0), (0.5, 0.6)),
