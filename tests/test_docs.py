@@ -45,6 +45,14 @@ def test_the_training_page_runs(tmp_path, monkeypatch):
     assert (tmp_path / "runs/mine/result.json").exists()
 
 
+def test_the_page_on_curves_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    scope = {"__name__": "curves"}
+    exec(python_blocks("docs/curves.md"), scope)
+    assert scope["loss"].prior.shape == (3, 3)
+    assert scope["label"].retained.shape == (8,)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_to_files_lead_somewhere(page):
     links = re.findall(r"\]\(([^)#\s]+)\)", page.read_text())
