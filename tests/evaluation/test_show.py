@@ -9,10 +9,11 @@ from PIL import Image
 
 from softaug import DrawKey, SoftCrop, SoftErase, confidence, retained
 from softaug.data.folder import read_image
-from softaug.evaluation.show import describe_augment, show, show_transforms
+from softaug.evaluation.show import count_classes, describe_augment, show, show_transforms
 from softaug.evaluation.show_draws import augmented, draw_versions
 from softaug.evaluation.show_picture import MOST_LINES
 from softaug.recipes import NormalOffsets, UniformOffsets, find
+from softaug.recipes.recipe import DataSpec
 from softaug.training.augmentation import Chain, build_chain
 
 SOFT = find("cifar100-resnet18-soft").recipe
@@ -147,6 +148,40 @@ def test_the_command_says_where_the_picture_is(photos, tmp_path, capsys):
     show("transforms", tuple(photos[:1]), recipe="digits-resnet8-soft", draws=1, size=16, out=out)
     assert capsys.readouterr().out.strip() == str(out)
     assert Image.open(io.BytesIO(out.read_bytes())).format == "PNG"
+
+
+CLASSES = {
+    "cifar10": (DataSpec("cifar10"), 10),
+    "cifar100": (DataSpec("cifar100"), 100),
+    "coarse": (DataSpec("cifar100", "coarse"), 20),
+    "digits": (DataSpec("digits"), 10),
+}
+
+
+@pytest.mark.parametrize(("data", "num"), CLASSES.values(), ids=CLASSES)
+def test_classes_are_those_of_the_data(data, num):
+    assert count_classes(data) == num
+
+
+@pytest.mark.parametrize("part", ["", "train"])
+def test_classes_of_a_folder_are_counted(tmp_path, part):
+    for name in ("cat", "dog", "owl", ".hidden"):
+        (tmp_path / part / name).mkdir(parents=True)
+    assert count_classes(DataSpec(f"folder:{tmp_path}")) == 3
+
+
+def test_classes_of_a_folder_that_is_not_there_must_be_given(tmp_path):
+    rule = "show: .*nowhere must be a folder, got no such folder; or give --classes"
+    with pytest.raises(ValueError, match=rule):
+        count_classes(DataSpec(f"folder:{tmp_path / 'nowhere'}"))
+
+
+@pytest.mark.parametrize(("given", "told"), [(None, "10 classes"), (7, "7 classes")])
+def test_the_command_takes_the_classes_of_the_recipe_or_those_given(photos, tmp_path, given, told):
+    out = tmp_path / "a.svg"
+    recipe = "digits-resnet8-soft"
+    show("transforms", tuple(photos), recipe=recipe, draws=1, size=16, classes=given, out=out)
+    assert told in out.read_text()
 
 
 def test_what_is_done_is_said_in_words():
