@@ -252,7 +252,7 @@ def _describe_member(run: TrainedRun) -> dict[str, Any]:
         "num_steps": run.num_steps,
         "finished": run.step >= run.num_steps,
         "weights_sha256": run.weights_sha256,
-        "metrics": read_metrics(run.folder),
+        "metrics": [row for row in read_metrics(run.folder) if row["step"] <= run.step],
     }
 
 

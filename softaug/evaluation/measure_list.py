@@ -25,7 +25,7 @@ CALIBRATION = (
     Shown("ece_15_mass", "ECE (15 equal masses), %"),
     Shown("l2_15_mass_debiased", "Debiased L2 (15 equal masses), %"),
     Shown("ece_15_classwise", "Class-wise ECE (15 bins), %", digits=3),
-    Shown("mce_15", "Maximum gap of a bin (15 bins), %"),
+    Shown("mce_15", "Maximum gap (15 bins), %"),
     Shown("gap", "Confidence minus accuracy, points"),
 )
 _BY_KEY = {shown.key: shown for shown in CALIBRATION}

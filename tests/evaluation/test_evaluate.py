@@ -186,6 +186,7 @@ def test_a_training_that_was_not_finished_is_told(runs, evaluated, tmp_path):
     shutil.rmtree(max((folder / "checkpoints").iterdir()))
     (member,) = evaluated([folder], folder)["members"]
     assert (member["step"], member["num_steps"], member["finished"]) == (3, 6, False)
+    assert [row["step"] for row in member["metrics"]] == [3], "what came after is not of it"
 
 
 def test_without_a_test_set_the_split_is_called_validation(runs, evaluated, tmp_path):
