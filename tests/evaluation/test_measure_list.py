@@ -100,3 +100,17 @@ def test_values_of_images_are_the_measures_on_average(listed, evaluation, kept):
 def test_the_list_has_every_figure_of_calibration(kept):
     found = calibration_summary(kept["test_logits"], kept["test_labels"])
     assert {shown.key for shown in CALIBRATION} == found.keys() - {"temperature"}
+
+
+BAD = {
+    "empty": ({"v2_logits": torch.zeros(0, 7)}, "must be a non-empty tensor"),
+    "NaN": ({"v2_logits": torch.full((NUM, 7), torch.nan)}, "must be finite, .* diverged"),
+    "outside": ({"v2_labels": torch.full((NUM,), 7)}, r"labels must be in 0\.\.6, got 7"),
+    "unequal": ({"v2_labels": torch.zeros(3).long()}, "one label for each of the 120 samples"),
+}
+
+
+@pytest.mark.parametrize(("change", "rule"), BAD.values(), ids=BAD)
+def test_bad_predictions_are_refused(evaluation, kept, change, rule):
+    with pytest.raises(ValueError, match=rule):
+        image_intervals(evaluation, {**kept, **change})

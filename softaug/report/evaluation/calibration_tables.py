@@ -71,13 +71,12 @@ def calibration_of(arm: Arm, name: str, when: When, key: str) -> Estimate:
 
 def _cell(figure: Measure, arm: Arm, name: str, when: When) -> Cell:
     found = calibration_of(arm, name, when, figure["key"])
-    if figure["key"] == _SIGNED:
-        text = f"{signed(figure, found.mean)}, {lean(found.mean)}"
-    else:
-        text = show(figure, found.mean)
-    se = "" if found.se is None else repr(scaled(figure, found.se))
+    way = figure["key"] == _SIGNED
+    text = signed(figure, found.mean) if way else show(figure, found.mean)
+    se = ""
     if found.se is not None:
-        text += f" ± {show(figure, found.se)}"
+        se, text = repr(scaled(figure, found.se)), f"{text} ± {show(figure, found.se)}"
+    text += f", {lean(found.mean)}" if way else ""
     mean = scaled(figure, found.mean)
     return Cell(text, mean, (repr(mean), se, str(found.n)))
 

@@ -112,7 +112,7 @@ def test_numbers_are_those_of_the_file(page):
         "softaug train /runs/hard-seed0/recipe.json --out /runs/hard-seed0",
         "softaug evaluate /runs/soft-seed1 --draws 2",
         "softaug compare /runs/hard-seed0 /runs/hard-seed1 --out both",
-        "+1.00, over",  # gap before scaling
+        "+1.00 ± 0.00, over",  # gap before scaling
         "EPYC",
     ):
         assert shown in page.text, shown

@@ -109,7 +109,7 @@ def test_calibration_before_and_after_of_every_figure(comparison):
     heads = [column.name for column in table.columns]
     assert heads == ["Figure", "hard, before", "hard, after", "soft, before", "soft, after"]
     assert texts(table)[0][1:3] == ["0.24 ± 0.04", "0.18 ± 0.03"]  # NLL: 0.20, 0.28; 0.15, 0.21
-    assert texts(table)[-1][1:3] == ["+1.00, over ± 0.00", "−2.00, under ± 0.00"]
+    assert texts(table)[-1][1:3] == ["+1.00 ± 0.00, over", "−2.00 ± 0.00, under"]
     assert [float(part) for part in table.rows[0][1].csv] == pytest.approx([0.24, 0.04, 2])
 
 
