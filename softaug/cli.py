@@ -17,7 +17,8 @@ try:
     from softaug.data.command import data
     from softaug.evaluation.command import evaluate_each
     from softaug.evaluation.compare import COMPARISON, compare_runs
-    from softaug.evaluation.evaluate import EVALUATION, EvaluationOptions
+    from softaug.evaluation.evaluate import EvaluationOptions
+    from softaug.evaluation.result_files import EVALUATION
     from softaug.evaluation.show import show
     from softaug.recipes.command import recipes
     from softaug.report import print_table, write_report
@@ -103,6 +104,7 @@ def _evaluate(
 ) -> None:
     console = Console()
     for folder in evaluate_each(runs, options, ensemble, out, console):
+        print_comparison(folder / EVALUATION, console)
         _print_path("Report", write_evaluation_report(folder / EVALUATION), console)
 
 

@@ -8,7 +8,9 @@ from torch import nn
 from softaug.bench.images import make_images
 from softaug.bench.table import Bound, Table, timing_rows
 from softaug.bench.timing import Timing, interleave
-from softaug.evaluation.measures import measures, per_class, scale_by_halves
+from softaug.evaluation.image_values import image_intervals
+from softaug.evaluation.measures import halves_temperatures, measures, per_class, scale
+from softaug.evaluation.robustness import ordeals
 from softaug.metrics import noisy, occlude, shifted
 from softaug.models import Standardise, create
 
@@ -45,9 +47,18 @@ def variants(num_test: int, chunk: int) -> dict[str, Callable[[], object]]:
     def forward() -> object:
         return net(images)
 
+    kept = {"test_logits": logits, "test_labels": labels}
+    robustness = {one.name: {"levels": one.levels, "draws": DRAWS} for one in ordeals((0, 0, 0))}
+    for name in robustness:
+        shape = (num_test, 1 + LEVELS)
+        kept[f"{name}_right"] = torch.randint(DRAWS + 1, shape, generator=source)
+
     def all_metrics() -> object:
-        scaled, _ = scale_by_halves(logits, labels)
-        return measures(logits, labels, scaled), per_class(logits, labels)
+        temperatures = halves_temperatures(logits, labels)
+        sets = {"test": measures(logits, labels, scale(logits, temperatures))}
+        found = {"split": "test", "sets": sets, "robustness": robustness}
+        kept["test_temperature"] = torch.tensor(temperatures)
+        return image_intervals(found, kept), per_class(logits, labels)
 
     return {
         FORWARD: forward,

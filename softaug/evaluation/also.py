@@ -15,6 +15,7 @@ from softaug.data.folder import FolderImages, folder
 from softaug.data.images import Images, Source
 
 WHO = "evaluate"
+SPLITS = ("test", "validation")  # names of what a run is measured on
 FORMS = "NAME=FOLDER, NAME=FILE.npz (images, labels), or NAME=IMAGES.npy,LABELS.npy"
 
 
@@ -41,8 +42,8 @@ def read_also(text: str, class_names: tuple[str, ...], size: int) -> tuple[str, 
     name, found, path = text.partition("=")
     if not found or not name or not path:
         refuse(WHO, f"also must be {FORMS}", repr(text))
-    if name == "test":
-        refuse(WHO, "the name of a second test set must not be 'test'", repr(text))
+    if name in SPLITS:
+        refuse(WHO, f"the name of a second test set must not be {name!r}", repr(text))
     if Path(path).is_dir():
         return name, _from_folder(path, class_names, size)
     images, labels = _arrays(path)

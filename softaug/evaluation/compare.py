@@ -1,72 +1,35 @@
 """Comparing runs: arms of several seeds, differences, and what they show."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import safetensors.torch
-from safetensors import SafetensorError
-from torch import Tensor
-
 from softaug.checks import refuse
-from softaug.evaluation.evaluate import PREDICTIONS, read_evaluation
+from softaug.evaluation.commands import compare_command, shown_path
+from softaug.evaluation.image_values import image_values
+from softaug.evaluation.result_files import (
+    SCHEMA,
+    check_predictions,
+    read_evaluation,
+    read_predictions,
+)
 from softaug.files import write_json
 from softaug.metrics import (
     Estimate,
     Interval,
     Verdict,
-    bootstrap_difference,
+    bootstrap_intervals,
     estimate,
-    image_brier,
-    image_error,
-    image_nll,
     paired_difference,
     verdict,
 )
 from softaug.recipes import differences
 from softaug.training.environment import environment
 
-SCHEMA = 1
 COMPARISON = "comparison.json"
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A number of an evaluation, where it stands in it, and how it is shown."""
-
-    key: str
-    label: str
-    path: tuple[str | int, ...]
-    percent: bool = True
-    digits: int = 2
-    higher_is_better: bool = False
-
-    def of(self, evaluation: Mapping[str, Any]) -> float:
-        """Its value in an evaluation."""
-        value: Any = evaluation
-        for part in self.path:
-            value = value[part]
-        return float(value)
-
-
-_TEST = ("sets", "test")
-MEASURES = (
-    Measure("error", "Error, %", (*_TEST, "error")),
-    Measure("top5_error", "Top-5 error, %", (*_TEST, "top5_error")),
-    Measure("nll", "NLL", (*_TEST, "before", "nll"), percent=False, digits=3),
-    Measure("brier", "Brier score", (*_TEST, "before", "brier"), percent=False, digits=3),
-    Measure("ece_10", "ECE (10 bins), %", (*_TEST, "before", "ece_10")),
-    Measure("ece_15", "ECE (15 bins), %", (*_TEST, "before", "ece_15")),
-    Measure("ece_15_mass", "ECE (15 equal masses), %", (*_TEST, "before", "ece_15_mass")),
-    Measure("nll_scaled", "NLL, scaled", (*_TEST, "after", "nll"), percent=False, digits=3),
-    Measure("ece_15_scaled", "ECE (15 bins), scaled, %", (*_TEST, "after", "ece_15")),
-)
-_PER_IMAGE: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "error": image_error,
-    "nll": image_nll,
-    "brier": lambda logits, labels: image_brier(logits.softmax(1), labels),
-}  # not ECE: it is biased upward by the spread of confidence, so its difference is no fair test
+Evaluated = Mapping[str, Any]  # the content of evaluation.json
+Arm = Sequence[tuple[Path, Evaluated]]
 
 
 def compare_runs(folders: Sequence[Path], out: Path) -> dict[str, Any]:
@@ -77,29 +40,29 @@ def compare_runs(folders: Sequence[Path], out: Path) -> dict[str, Any]:
     if not folders:
         refuse("compare", "at least one evaluated run must be given", "none")
     arms = _arms(folders)
-    every = [evaluation for _, evaluation in (pair for arm in arms.values() for pair in arm)]
-    _check_same_test(every)
-    measures = [*MEASURES, *_robustness(every[0]), *_second_sets(every)]
+    every = [evaluation for arm in arms.values() for _, evaluation in arm]
+    _check_same_images(every)
+    measures = _common_measures(every)
     first, *others = arms
     found = {
         "schema": SCHEMA,
         "kind": "comparison",
-        "measures": [_shown(measure) for measure in measures],
+        "measures": measures,
+        "calibration": every[0]["calibration"],
         "arms": [_describe_arm(name, arm, measures) for name, arm in arms.items()],
         "pairs": [_pair(name, arms[name], first, arms[first], measures) for name in others],
+        "command": compare_command(folders, out),
         "environment": environment(),
     }
     write_json(found, out / COMPARISON)
     return found
 
 
-Arm = Sequence[tuple[Path, dict[str, Any]]]
-
-
-def _arms(folders: Sequence[Path]) -> dict[str, list[tuple[Path, dict[str, Any]]]]:
-    arms: dict[str, list[tuple[Path, dict[str, Any]]]] = {}
+def _arms(folders: Sequence[Path]) -> dict[str, list[tuple[Path, Evaluated]]]:
+    arms: dict[str, list[tuple[Path, Evaluated]]] = {}
     for folder in folders:
         evaluation = read_evaluation(folder)
+        check_predictions(folder, evaluation)
         arms.setdefault(evaluation["name"], []).append((folder, evaluation))
     for name, arm in arms.items():
         seeds = [_seed(evaluation) for _, evaluation in arm]
@@ -118,62 +81,46 @@ def _check_same_recipe(name: str, recipes: Sequence[Mapping[str, Any]]) -> None:
             refuse("compare", rule, "; ".join(changed), "give a changed run a --name of its own")
 
 
-def _seed(evaluation: Mapping[str, Any]) -> int:
+def _seed(evaluation: Evaluated) -> int:
     return int(evaluation["members"][0]["seed"])
 
 
-def _check_same_test(evaluations: Sequence[Mapping[str, Any]]) -> None:
+def _check_same_images(evaluations: Sequence[Evaluated]) -> None:
     first = evaluations[0]
     for other in evaluations[1:]:
-        same = (
-            other["class_names"] == first["class_names"]
-            and other["sets"]["test"]["n"] == first["sets"]["test"]["n"]
-        )
-        if not same:
+        if other["class_names"] != first["class_names"] or _images(other) != _images(first):
             rule = "runs must be measured on the same images"
-            refuse("compare", rule, f"{other['name']} and {first['name']} that were not")
+            got = f"{other['name']} ({_images(other)}) and {first['name']} ({_images(first)})"
+            refuse("compare", rule, got)
 
 
-def _robustness(evaluation: Mapping[str, Any]) -> list[Measure]:
-    """Accuracy at each level of each ordeal but the first, which does nothing."""
-    words = {"occlusion": "{:.0%} hidden", "shift": "{:.0%} left in frame", "noise": "noise {:g}"}
+def _images(evaluation: Evaluated) -> str:
+    split = evaluation["split"]
+    num, classes = evaluation["sets"][split]["n"], len(evaluation["class_names"])
+    return f"{num} {split} images of {classes} classes"
+
+
+def _common_measures(evaluations: Sequence[Evaluated]) -> list[dict[str, Any]]:
+    """What is shown of every evaluation, in the order of the first."""
+    keys = [{measure["key"] for measure in e["measures"]} for e in evaluations]
     return [
-        Measure(
-            f"{name}/{level:g}",
-            f"Accuracy, {words[name].format(level)}, %",
-            ("robustness", name, "accuracy", place),
-            digits=1,
-            higher_is_better=True,
-        )
-        for name, result in evaluation["robustness"].items()
-        for place, level in enumerate(result["levels"])
-        if place > 0
+        {name: value for name, value in measure.items() if name not in ("value", "interval")}
+        for measure in evaluations[0]["measures"]
+        if all(measure["key"] in others for others in keys)
     ]
 
 
-def _second_sets(evaluations: Sequence[Mapping[str, Any]]) -> list[Measure]:
-    """Error and ECE of the second test sets that all were measured on."""
-    common = [n for n in evaluations[0]["sets"] if all(n in e["sets"] for e in evaluations)]
-    return [
-        Measure(f"{name}/{key}", f"{name}: {label}", ("sets", name, *path))
-        for name in common
-        if name != "test"
-        for key, label, path in (
-            ("error", "error, %", ("error",)),
-            ("ece_15", "ECE (15 bins), %", ("before", "ece_15")),
-        )
-    ]
+def _values(evaluation: Evaluated) -> dict[str, float]:
+    return {measure["key"]: measure["value"] for measure in evaluation["measures"]}
 
 
-def _shown(measure: Measure) -> dict[str, Any]:
-    return {name: value for name, value in asdict(measure).items() if name != "path"}
-
-
-def _describe_arm(name: str, arm: Arm, measures: Sequence[Measure]) -> dict[str, Any]:
-    values = {m.key: [m.of(evaluation) for _, evaluation in arm] for m in measures}
+def _describe_arm(name: str, arm: Arm, measures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    every = [_values(evaluation) for _, evaluation in arm]
+    values = {m["key"]: [found[m["key"]] for found in every] for m in measures}
     return {
         "name": name,
         "seeds": [_seed(evaluation) for _, evaluation in arm],
+        "folders": [shown_path(folder) for folder, _ in arm],
         "values": values,
         "estimates": {key: asdict(estimate(numbers)) for key, numbers in values.items()},
         "evaluations": [evaluation for _, evaluation in arm],
@@ -181,23 +128,21 @@ def _describe_arm(name: str, arm: Arm, measures: Sequence[Measure]) -> dict[str,
 
 
 def _pair(
-    name: str, arm: Arm, against_name: str, against: Arm, measures: Sequence[Measure]
+    name: str,
+    arm: Arm,
+    against_name: str,
+    against: Arm,
+    measures: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     """One arm minus another: over the seeds both have, and over the images of one such pair."""
-    ours, theirs = ({_seed(e): (folder, e) for folder, e in side} for side in (arm, against))
+    ours, theirs = ({_seed(one[1]): one for one in side} for side in (arm, against))
     common = [seed for seed in ours if seed in theirs]
-    by_seed = {
-        m.key: paired_difference(
-            {seed: m.of(ours[seed][1]) for seed in common},
-            {seed: m.of(theirs[seed][1]) for seed in common},
-        )
-        for m in measures
-        if common
-    }
+    by_seed = _by_seed([(ours[seed][1], theirs[seed][1]) for seed in common], measures)
     mine, other = (ours[common[0]], theirs[common[0]]) if common else (arm[0], against[0])
-    by_image = _by_image(mine[0], other[0])
+    by_image = _by_image(mine, other)
     verdicts = {
-        m.key: _judge(by_seed.get(m.key), by_image.get(m.key), m.higher_is_better) for m in measures
+        m["key"]: _judge(by_seed.get(m["key"]), by_image.get(m["key"]), m["higher_is_better"])
+        for m in measures
     }
     return {
         "arm": name,
@@ -209,6 +154,21 @@ def _pair(
     }
 
 
+def _by_seed(
+    pairs: Sequence[tuple[Evaluated, Evaluated]], measures: Sequence[Mapping[str, Any]]
+) -> dict[str, Estimate]:
+    """Paired differences over the seeds that both arms have; none without such seeds."""
+    sides = [[_values(side) for side in pair] for pair in pairs]
+    return {
+        m["key"]: paired_difference(
+            {seed: ours[m["key"]] for seed, (ours, _) in enumerate(sides)},
+            {seed: theirs[m["key"]] for seed, (_, theirs) in enumerate(sides)},
+        )
+        for m in measures
+        if sides
+    }
+
+
 def _judge(by_seed: Estimate | None, by_image: Interval | None, higher_is_better: bool) -> Verdict:
     """The verdict; without a seed in common nothing is shown of what is no mean over images."""
     if by_seed is None and by_image is None:
@@ -216,21 +176,19 @@ def _judge(by_seed: Estimate | None, by_image: Interval | None, higher_is_better
     return verdict(by_seed, by_image, higher_is_better=higher_is_better)
 
 
-def _read_predictions(path: Path) -> dict[str, Tensor]:
-    try:
-        return safetensors.torch.load_file(path)
-    except (OSError, SafetensorError) as broken:
-        refuse("compare", f"{path} must be readable", broken, "run `softaug evaluate` again")
+def _by_image(ours: tuple[Path, Evaluated], theirs: tuple[Path, Evaluated]) -> dict[str, Interval]:
+    """Paired bootstrap over the images of each set that both have, for what is a mean over them.
 
-
-def _by_image(ours: Path, theirs: Path) -> dict[str, Interval]:
-    """Paired bootstrap over the test images, for what is a mean over them."""
-    first, second = (_read_predictions(folder / PREDICTIONS) for folder in (ours, theirs))
-    labels = first["test_labels"]
-    if not labels.equal(second["test_labels"]):
-        refuse("compare", "runs must be measured on the same images", f"{ours} and {theirs}")
-    found = {}
-    for key, per_image in _PER_IMAGE.items():
-        mine, other = (per_image(side["test_logits"], labels) for side in (first, second))
-        found[key] = bootstrap_difference(mine, other)
+    Not the ECE: the spread of confidence biases it upward, so its difference is no fair test.
+    """
+    kept, other_kept = (read_predictions(*side) for side in (ours, theirs))
+    values, others = image_values(ours[1], kept), image_values(theirs[1], other_kept)
+    found: dict[str, Interval] = {}
+    for name in (name for name in values if name in others):
+        if not kept[f"{name}_labels"].equal(other_kept[f"{name}_labels"]):
+            rule = f"runs must be measured on the same images ({name})"
+            refuse("compare", rule, f"others in {ours[0]} than in {theirs[0]}")
+        mine, theirs_by_key = values[name], others[name]
+        common = [key for key in mine if key in theirs_by_key]
+        found |= bootstrap_intervals({key: mine[key] - theirs_by_key[key] for key in common})
     return found

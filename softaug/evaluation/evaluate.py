@@ -1,13 +1,11 @@
 """Evaluating a run, or several as an ensemble: one result file, and the predictions."""
 
-import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import safetensors.torch
 import torch
 from rich.console import Console
 from torch import Tensor
@@ -16,20 +14,21 @@ from softaug.checks import check_whole, refuse
 from softaug.data.images import Images, Source
 from softaug.data.load import load
 from softaug.evaluation.also import read_all_also
+from softaug.evaluation.commands import evaluate_command, shown_path
 from softaug.evaluation.examples import examples
-from softaug.evaluation.measures import measures, per_class, scale_by_halves, scale_by_held_out
-from softaug.evaluation.robustness import Ordeal, Tally, harmed, ordeals
+from softaug.evaluation.image_values import image_intervals
+from softaug.evaluation.measure_list import CALIBRATION, list_measures
+from softaug.evaluation.measures import halves_temperatures, measures, per_class, scale
+from softaug.evaluation.result_files import EVALUATION, SCHEMA, read_evaluation, write_evaluation
+from softaug.evaluation.robustness import Ordeal, harmed, ordeals, summary
 from softaug.evaluation.run import TrainedRun, chunks, open_run, predict
-from softaug.files import write_json
-from softaug.metrics import apply_temperature, ensemble_logits, fit_temperature
+from softaug.metrics import ensemble_logits, fit_temperature
 from softaug.progress import Show, progress
 from softaug.recipes.serialise import as_dict
 from softaug.training.environment import environment, num_cores
 from softaug.training.tracking import read_metrics
 
-SCHEMA = 1
-EVALUATION = "evaluation.json"
-PREDICTIONS = "predictions.safetensors"
+MOST_DRAWS = 255  # right answers of each image are counted in a byte
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,8 @@ class EvaluationOptions:
     """placings of the patch, shifts and noises, averaged"""
 
     def __post_init__(self) -> None:
-        check_whole("evaluate", "draws", self.draws, least=1)
+        if check_whole("evaluate", "draws", self.draws, least=1) > MOST_DRAWS:
+            refuse("evaluate", f"draws must be at most {MOST_DRAWS}", self.draws)
 
 
 def evaluate_runs(
@@ -55,24 +55,20 @@ def evaluate_runs(
 ) -> dict[str, Any]:
     """Evaluate the network of a run, or the mean of several networks' probabilities.
 
-    Writes evaluation.json and predictions.safetensors into `out`.
+    Writes evaluation.json and predictions.safetensors into `out`. A folder that holds the
+    evaluation of another ensemble is refused.
     """
     members = [open_run(folder, options.data_dir, options.device) for folder in folders]
     _check_alike(members)
+    apart = out not in folders
+    if apart:
+        _check_own(out, members)
     evaluation = Evaluation(members, options, console)
     found = evaluation.measure()
-    out.mkdir(parents=True, exist_ok=True)
-    found["predictions_sha256"] = _keep_predictions(evaluation.predictions, out / PREDICTIONS)
-    write_json(found, out / EVALUATION)
-    return found
-
-
-def _keep_predictions(predictions: dict[str, Tensor], path: Path) -> str:
-    content = safetensors.torch.save(predictions)
-    unfinished = path.with_name(f".{path.name}")
-    unfinished.write_bytes(content)
-    unfinished.replace(path)
-    return hashlib.sha256(content).hexdigest()
+    ensemble_out = out if apart else None
+    command = evaluate_command(folders, options.draws, options.also, ensemble_out)
+    write_evaluation({**found, "command": command}, evaluation.kept, out)
+    return read_evaluation(out)
 
 
 def _check_alike(members: Sequence[TrainedRun]) -> None:
@@ -91,6 +87,24 @@ def _images_of(run: TrainedRun) -> str:
     return f"{data.name} ({data.labels}{size}{held})"
 
 
+def _check_own(out: Path, members: Sequence[TrainedRun]) -> None:
+    """Refuse to write over the evaluation of other members than these."""
+    path = out / EVALUATION
+    if not path.is_file():
+        return
+    try:
+        there = json.loads(path.read_text())["members"]
+        folders = sorted(str(Path(member["folder"]).absolute()) for member in there)
+        weights = sorted(member["weights_sha256"] for member in there)
+    except (ValueError, KeyError, TypeError):
+        folders, weights = ["what cannot be read"], []
+    ours = sorted(str(member.folder.absolute()) for member in members)
+    if folders != ours and weights != sorted(member.weights_sha256 for member in members):
+        remedy = "choose another --out, or remove that folder"
+        rule = f"{out} must not hold the evaluation of others"
+        refuse("evaluate", rule, " and ".join(map(shown_path, folders)), remedy)
+
+
 class Evaluation:
     """Everything that is measured on the test images, in a pass over them for each level."""
 
@@ -100,86 +114,104 @@ class Evaluation:
         self.members, self.options, self.console = members, options, console
         first = members[0]
         self.recipe, self.data = first.recipe, first.data
-        self.test, self.held_out = _parts(first, options.data_dir)
+        self.device = next(first.net.parameters()).device
+        self.split, self.test, self.held_out = _parts(first, options.data_dir)
         edge = int(self.test.fetch(torch.tensor([0])).shape[-1])
         self.also = read_all_also(options.also, self.data.class_names, edge)
-        self.ordeals = ordeals([round(mean) for mean in self.data.mean])
-        self.predictions: dict[str, Tensor] = {}
-        self.temperature = 1.0  # that suits the test images or those held out
+        _check_sizes({self.split: self.test, **self.also})
+        self.fill = [round(mean) for mean in self.data.mean]
+        self.ordeals = ordeals(self.fill)
+        self.kept: dict[str, Tensor] = {}  # what predictions.safetensors is to hold
 
     def measure(self) -> dict[str, Any]:
         """The content of evaluation.json."""
         with progress(self.console, self._total(), "images") as show:
             self._show, self._done = show, 0
-            logits = self._logits(self.test, "test")
-            scaled, temperature = self._scaled(logits)
-            sets = {"test": measures(logits, self.test.labels, scaled)}
-            sets |= {name: self._second_set(name, source) for name, source in self.also.items()}
+            logits = self._logits(self.test, self.split)
+            temperature = self._temperature(logits)
+            sets = {self.split: self._set(self.split, self.test, logits, temperature["values"])}
+            for name, source in self.also.items():
+                others = self._logits(source, name)
+                sets[name] = self._set(name, source, others, [temperature["others"]])
             robustness = {o.name: self._ordeal(o, logits) for o in self.ordeals}
-        self.predictions |= {"test_logits": logits, "test_labels": self.test.labels}
-        return {
+        found = {
             "schema": SCHEMA,
             "kind": "evaluation",
             "name": self.recipe.name if len(self.members) == 1 else f"{self.recipe.name}-ensemble",
             "recipe": as_dict(self.recipe),
             "members": [_describe_member(member) for member in self.members],
             "class_names": list(self.data.class_names),
+            "split": self.split,
             "temperature": temperature,
             "sets": sets,
             "per_class": per_class(logits, self.test.labels),
             "robustness": robustness,
-            "fill": [round(mean) for mean in self.data.mean],
+            "fill": self.fill,
             "examples": examples(self.test, self.predict, self.ordeals[0]),
             "environment": environment(),
         }
+        return {
+            **found,
+            "measures": list_measures(found, image_intervals(found, self.kept)),
+            "calibration": [shown._asdict() for shown in CALIBRATION],
+        }
 
     def predict(self, images: Tensor) -> Tensor:
-        """Logits of all members together."""
+        """Logits of all members together, where the networks are."""
         logits = [predict(member, images) for member in self.members]
         return logits[0] if len(logits) == 1 else ensemble_logits(logits)
 
     def _logits(self, source: Source, note: str) -> Tensor:
         parts = []
         for images in chunks(source, _workers(source)):
-            parts.append(self.predict(images))
+            parts.append(self.predict(images).cpu())
             self._tick(len(images), note)
         return torch.cat(parts)
 
-    def _second_set(self, name: str, source: Source) -> dict[str, Any]:
-        logits = self._logits(source, name)
-        scaled = apply_temperature(logits, self.temperature)
-        self.predictions |= {f"{name}_logits": logits, f"{name}_labels": source.labels}
-        return measures(logits, source.labels, scaled)
+    def _set(
+        self, name: str, source: Source, logits: Tensor, temperatures: list[float]
+    ) -> dict[str, Any]:
+        """What is measured of a set of images; its predictions are kept."""
+        self.kept |= {
+            f"{name}_logits": logits,
+            f"{name}_labels": source.labels,
+            f"{name}_temperature": torch.tensor(temperatures, dtype=torch.float64),
+        }
+        return measures(logits, source.labels, scale(logits, temperatures))
 
-    def _scaled(self, logits: Tensor) -> tuple[Tensor, dict[str, Any]]:
-        """The test logits after temperature scaling, fitted on other images."""
+    def _temperature(self, logits: Tensor) -> dict[str, Any]:
+        """The temperatures of the test images, fitted on others, and that of second sets."""
         if self.held_out is None:
-            scaled, values = scale_by_halves(logits, self.test.labels)
-            how = "each half of the test images by the temperature of the other half"
-            self.temperature = fit_temperature(logits, self.test.labels)  # for other sets
-        else:
-            others = self._logits(self.held_out, "held-out images")
-            scaled, values = scale_by_held_out(logits, others, self.held_out.labels)
-            self.temperature = values[0]
-            how = f"fitted on {len(self.held_out.labels)} training images that were held out"
-        return scaled, {"values": values, "how": how}
+            values = halves_temperatures(logits, self.test.labels)
+            how = f"each half of the {self.split} images by the temperature of the other half"
+            return {
+                "values": values,
+                "how": how,
+                "others": fit_temperature(logits, self.test.labels),
+            }
+        held_out = self._logits(self.held_out, "held-out images")
+        value = fit_temperature(held_out, self.held_out.labels)
+        how = f"fitted on {len(self.held_out.labels)} training images that were held out"
+        return {"values": [value], "how": how, "others": value}
 
     def _ordeal(self, ordeal: Ordeal, whole: Tensor) -> dict[str, Any]:
-        tally = Tally(ordeal, self.options.draws)
-        labels = self.test.labels
-        tally.add(0, (whole.argmax(1) == labels).double())
+        draws, labels = self.options.draws, self.test.labels
+        counts = torch.zeros(len(labels), len(ordeal.levels), dtype=torch.uint8)
+        counts[:, 0] = draws * (whole.argmax(1) == labels)
         first = 0
         for chunk, images in enumerate(chunks(self.test, _workers(self.test))):
-            mine = labels[first : first + len(images)]
-            first += len(images)
+            rows = slice(first, first + len(images))
+            here, mine = images.to(self.device), labels[rows].to(self.device)
             for place in range(1, len(ordeal.levels)):
-                rights = []
-                for draw in range(self.options.draws):
-                    damaged = harmed(ordeal, place, draw, chunk, images)
-                    rights.append(self.predict(damaged).argmax(1) == mine)
+                right = torch.zeros_like(mine, dtype=torch.uint8)
+                for draw in range(draws):
+                    damaged = harmed(ordeal, place, draw, chunk, here)
+                    right += self.predict(damaged).argmax(1).to(self.device) == mine
                     self._tick(len(images), ordeal.name)
-                tally.add(place, torch.stack(rights).double().mean(0))
-        return tally.result()
+                counts[rows, place] = right.cpu()
+            first += len(images)
+        self.kept[f"{ordeal.name}_right"] = counts
+        return summary(ordeal, counts, draws)
 
     def _tick(self, num: int, note: str) -> None:
         self._done += num
@@ -194,33 +226,35 @@ class Evaluation:
         return len(self.test.labels) * (1 + levels * self.options.draws) + held_out + others
 
 
-def _parts(run: TrainedRun, data_dir: Path | None) -> tuple[Source, Source | None]:
-    """(measured on, held out for tuning): the test set where there is one."""
-    spec = run.recipe.data
+def _parts(run: TrainedRun, data_dir: Path | None) -> tuple[str, Source, Source | None]:
+    """(name of the split, measured on, held out for tuning): the test set where there is one."""
+    spec, data = run.recipe.data, run.data
     if not spec.validation:
-        return run.data.measured, None
+        return data.split, data.measured, None
     test = load(spec.name, data_dir, labels=spec.labels, size=spec.size).test
-    return (run.data.measured, None) if test is None else (test, run.data.measured)
+    if test is None:
+        return data.split, data.measured, None
+    return "test", test, data.measured
+
+
+def _check_sizes(sets: Mapping[str, Source]) -> None:
+    for name, source in sets.items():
+        if len(source.labels) < 2:
+            rule = f"the {name} set must hold at least 2 images"
+            refuse("evaluate", rule, len(source.labels), "one image has no interval")
 
 
 def _describe_member(run: TrainedRun) -> dict[str, Any]:
     return {
-        "folder": str(run.folder),
+        "folder": shown_path(run.folder),
         "seed": run.recipe.seed,
         "step": run.step,
+        "num_steps": run.num_steps,
+        "finished": run.step >= run.num_steps,
         "weights_sha256": run.weights_sha256,
-        "metrics": read_metrics(run.folder),
+        "metrics": [row for row in read_metrics(run.folder) if row["step"] <= run.step],
     }
 
 
 def _workers(source: Source) -> int:
     return 0 if isinstance(source, Images) else num_cores()
-
-
-def read_evaluation(folder: Path) -> dict[str, Any]:
-    """The evaluation in a run's folder."""
-    path = folder / EVALUATION
-    if not path.is_file():
-        refuse("compare", f"{folder} must be evaluated", f"no {EVALUATION}", "softaug evaluate it")
-    content: dict[str, Any] = json.loads(path.read_text())
-    return content

@@ -42,7 +42,7 @@ def _harmed(ordeal: Ordeal, level: int, images: Tensor, predict: Predict) -> lis
 
 
 def _described(images: Tensor, logits: Tensor) -> list[dict[str, Any]]:
-    probs, classes = logits.softmax(1).topk(min(TOP, logits.shape[1]))
+    probs, classes = logits.cpu().softmax(1).topk(min(TOP, logits.shape[1]))
     return [
         {
             "png": as_png(image),

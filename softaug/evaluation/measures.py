@@ -1,5 +1,6 @@
 """Everything that is computed from logits and labels, as plain numbers."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -7,33 +8,28 @@ from torch import Tensor
 
 from softaug.metrics import (
     apply_temperature,
-    bootstrap_interval,
     calibration_summary,
+    class_brier,
     class_count,
     class_error,
+    class_nll,
     confusion,
     error,
     fit_temperature,
-    image_brier,
-    image_error,
-    image_gap,
-    image_nll,
     reliability,
-    summed_gap,
 )
 
 DIGITS = 6
 
 
 def measures(logits: Tensor, labels: Tensor, scaled: Tensor) -> dict[str, Any]:
-    """Errors and calibration with their 95 % intervals; `scaled` are the logits after scaling."""
+    """Errors and calibration; `scaled` are the logits after temperature scaling."""
     return {
         "n": len(labels),
         "error": float(error(logits, labels)),
         "top5_error": float(error(logits, labels, top=min(5, logits.shape[1]))),
         "before": _calibration(logits, labels),
         "after": _calibration(scaled, labels),
-        "intervals": intervals(logits, labels),
         "reliability": {
             "before": _reliability(logits, labels),
             "after": _reliability(scaled, labels),
@@ -48,27 +44,23 @@ def _calibration(logits: Tensor, labels: Tensor) -> dict[str, float]:
     return {name: value for name, value in found.items() if name != "temperature"}
 
 
-def intervals(logits: Tensor, labels: Tensor) -> dict[str, list[float]]:
-    """95 % bootstrap intervals over images, before temperature scaling."""
-    probs = logits.softmax(1)
-    found = {
-        "error": bootstrap_interval(image_error(logits, labels)),
-        "nll": bootstrap_interval(image_nll(logits, labels)),
-        "brier": bootstrap_interval(image_brier(probs, labels)),
-        "ece_15": bootstrap_interval(image_gap(probs, labels), summed_gap),
-    }
-    return {name: [interval.low, interval.high] for name, interval in found.items()}
-
-
 def per_class(logits: Tensor, labels: Tensor) -> dict[str, Any]:
-    """Images and error of each class (None where it has no image), and the confusion matrix."""
+    """Images, error, NLL and Brier score of each class (None where it has no image), and the
+    confusion matrix.
+    """
     num_classes = logits.shape[1]
-    errors = class_error(logits, labels, num_classes).tolist()
     return {
         "count": class_count(labels, num_classes).tolist(),
-        "error": [None if value != value else round(value, DIGITS) for value in errors],
+        "error": _known(class_error(logits, labels)),
+        "nll": _known(class_nll(logits, labels)),
+        "brier": _known(class_brier(logits.softmax(1), labels)),
         "confusion": confusion(logits, labels).tolist(),
     }
+
+
+def _known(values: Tensor) -> list[float | None]:
+    """Rounded numbers; None for NaN, which JSON has not."""
+    return [None if value != value else round(value, DIGITS) for value in values.tolist()]
 
 
 def confidence_histogram(logits: Tensor, labels: Tensor, bins: int = 20) -> dict[str, list[int]]:
@@ -82,25 +74,20 @@ def confidence_histogram(logits: Tensor, labels: Tensor, bins: int = 20) -> dict
     }
 
 
-def scale_by_held_out(
-    logits: Tensor, held_out: Tensor, labels: Tensor
-) -> tuple[Tensor, list[float]]:
-    """Logits scaled by the temperature that suits other, held-out images."""
-    temperature = fit_temperature(held_out, labels)
-    return apply_temperature(logits, temperature), [temperature]
+def halves_temperatures(logits: Tensor, labels: Tensor) -> list[float]:
+    """For each half of the images, every other one, the temperature that suits the other half.
 
-
-def scale_by_halves(logits: Tensor, labels: Tensor) -> tuple[Tensor, list[float]]:
-    """Logits of each half scaled by the temperature that suits the other half.
-
-    So no image is scaled by a temperature that has seen it. Halves are every other image.
+    So no image is scaled by a temperature that has seen it.
     """
-    scaled, temperatures = logits.clone(), []
-    for mine in (0, 1):
-        other = fit_temperature(logits[1 - mine :: 2], labels[1 - mine :: 2])
-        scaled[mine::2] = apply_temperature(logits[mine::2], other)
-        temperatures.append(other)
-    return scaled, temperatures
+    return [fit_temperature(logits[1 - mine :: 2], labels[1 - mine :: 2]) for mine in (0, 1)]
+
+
+def scale(logits: Tensor, temperatures: Sequence[float]) -> Tensor:
+    """Logits after temperature scaling; of T temperatures, image i takes that at i modulo T."""
+    scaled, num = logits.clone(), len(temperatures)
+    for place, temperature in enumerate(temperatures):
+        scaled[place::num] = apply_temperature(logits[place::num], temperature)
+    return scaled
 
 
 def _reliability(logits: Tensor, labels: Tensor) -> dict[str, list[float]]:

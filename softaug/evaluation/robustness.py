@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import torch
 from torch import Generator, Tensor
 
 from softaug.metrics import noisy, occlude, shifted
@@ -49,30 +48,24 @@ def _noise(images: Tensor, sd: float, draws: Generator) -> Tensor:
 
 
 def harmed(ordeal: Ordeal, place: int, draw: int, chunk: int, images: Tensor) -> Tensor:
-    """The images at a level of an ordeal; the same for every network that is measured."""
+    """The images at a level of an ordeal; the same for every network that is measured.
+
+    Drawn on the CPU, whose numbers are the same on every machine; harmed where the images are.
+    """
     draws = Generator().manual_seed(mix(draw, place, chunk))
     return ordeal.harm(images, ordeal.levels[place], draws)
 
 
-class Tally:
-    """Right answers for each level and image, summed over draws."""
+def summary(ordeal: Ordeal, right: Tensor, draws: int) -> dict[str, Any]:
+    """Accuracy and its standard error over images at each level.
 
-    def __init__(self, ordeal: Ordeal, num_draws: int) -> None:
-        self.ordeal = ordeal
-        self.num_draws = num_draws
-        self._right: list[list[Tensor]] = [[] for _ in ordeal.levels]
-
-    def add(self, place: int, shares: Tensor) -> None:
-        """Keep for some images, [B], in how many of the draws they were recognised (0..1)."""
-        self._right[place].append(shares)
-
-    def result(self) -> dict[str, Any]:
-        """Accuracy and its standard error over images at each level."""
-        columns = [torch.cat(shares).double() for shares in self._right]
-        return {
-            "levels": list(self.ordeal.levels),
-            "accuracy": [float(column.mean()) for column in columns],
-            "se": [float(column.std() / len(column) ** 0.5) for column in columns],
-            "draws": self.num_draws,
-            "n": len(columns[0]),
-        }
+    `right` [N, levels] says in how many of the draws each image was recognised.
+    """
+    shares = right.double() / draws
+    return {
+        "levels": list(ordeal.levels),
+        "accuracy": shares.mean(0).tolist(),
+        "se": (shares.std(0) / len(shares) ** 0.5).tolist(),
+        "draws": draws,
+        "n": len(shares),
+    }

@@ -1,6 +1,7 @@
 """A trained network, read back from its run's folder."""
 
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -30,6 +31,7 @@ class TrainedRun(NamedTuple):
     data: TrainingData
     net: nn.Module
     step: int
+    num_steps: int  # of the whole training
     weights_sha256: str
 
 
@@ -52,7 +54,14 @@ def open_run(folder: Path, data_dir: Path | None, device: str) -> TrainedRun:
     layout = torch.channels_last if recipe.compute.channels_last else torch.contiguous_format
     net = net.to(choose_device(device)).to(memory_format=layout).eval()  # the bits of training
     sha256 = manifest[f"{part}.safetensors"]
-    return TrainedRun(folder, recipe, data, net, found.state["step"], sha256)
+    return TrainedRun(
+        folder, recipe, data, net, found.state["step"], count_steps(recipe, data), sha256
+    )
+
+
+def count_steps(recipe: Recipe, data: TrainingData) -> int:
+    """Steps of a training that is finished."""
+    return recipe.epochs * math.ceil(len(data.train.labels) / recipe.batch)
 
 
 def read_recipe(folder: Path) -> Recipe:
@@ -96,12 +105,12 @@ def _weights(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def predict(run: TrainedRun, images: Tensor) -> Tensor:
-    """Logits of uint8 images, [B, C] float32 on the CPU, in the recipe's precision."""
+    """Logits of uint8 images, [B, C] float32 where the network is, in the recipe's precision."""
     device = next(run.net.parameters()).device
     dtype = DTYPES[run.recipe.compute.precision]
     with torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
         logits: Tensor = run.net(images.to(device))
-    return logits.float().cpu()
+    return logits.float()
 
 
 def chunks(source: Source, workers: int) -> Iterator[Tensor]:

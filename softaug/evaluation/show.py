@@ -9,11 +9,14 @@ import tyro
 from torch import Tensor
 
 from softaug.checks import check_choice, check_whole, refuse
+from softaug.data.digits import NUM_CLASSES
 from softaug.data.folder import read_image
+from softaug.data.load import FOLDER
+from softaug.data.releases import RELEASES
 from softaug.evaluation.augment_words import describe_augment
 from softaug.evaluation.show_draws import draw_versions
 from softaug.evaluation.show_picture import MOST_LINES, Row, draw_picture, num_lines
-from softaug.recipes.recipe import Recipe
+from softaug.recipes.recipe import DataSpec, Recipe
 from softaug.training.command import read_recipe
 
 WHO = "show"
@@ -27,7 +30,7 @@ def show(
     draws: int = 8,
     size: int = 224,
     seed: int = 0,
-    classes: int = 100,
+    classes: int | None = None,
     out: Path = Path("soft-transforms.png"),
 ) -> None:
     """Draw what a recipe's augmentation does to your images, and how sure their labels stay.
@@ -40,15 +43,33 @@ def show(
         size: Edge in pixels that images are brought to, as in training on a folder; offsets in
             pixels (the usual crop's) are pixels of this. CIFAR's is 32.
         seed: Another one draws other versions; the same draws the same picture.
-        classes: Number of classes; chance is 1 of them.
+        classes: Number of classes; chance is 1 of them (default: those of the recipe's data).
         out: The picture, .png or .svg.
     """
     check_choice(WHO, "what", what, ("transforms",))
     chosen = read_recipe(recipe)
+    num_classes = count_classes(chosen.data) if classes is None else classes
     made = show_transforms(
-        images, chosen, out, draws=draws, size=size, seed=seed, num_classes=classes
+        images, chosen, out, draws=draws, size=size, seed=seed, num_classes=num_classes
     )
     print(made)
+
+
+def count_classes(data: DataSpec) -> int:
+    """The number of classes of a recipe's data set; a folder's are counted.
+
+    >>> count_classes(DataSpec("cifar100")), count_classes(DataSpec("cifar100", "coarse"))
+    (100, 20)
+    """
+    if data.name in RELEASES:
+        return RELEASES[data.name].num_classes[data.labels]
+    if not data.name.startswith(FOLDER):
+        return NUM_CLASSES
+    root = Path(data.name.removeprefix(FOLDER)).expanduser()
+    top = root / "train" if (root / "train").is_dir() else root
+    if not top.is_dir():
+        refuse(WHO, f"{top} must be a folder", "no such folder", "or give --classes")
+    return sum(one.is_dir() and not one.name.startswith(".") for one in top.iterdir())
 
 
 def show_transforms(

@@ -8,7 +8,11 @@ from softaug.metrics.accuracy import (
     image_nll,
     nll,
 )
-from softaug.metrics.bootstrap import bootstrap_difference, bootstrap_interval
+from softaug.metrics.bootstrap import (
+    bootstrap_difference,
+    bootstrap_interval,
+    bootstrap_intervals,
+)
 from softaug.metrics.calibration import (
     Reliability,
     calibration_error,
@@ -19,7 +23,7 @@ from softaug.metrics.calibration import (
     reliability,
     summed_gap,
 )
-from softaug.metrics.classes import class_count, class_error, confusion
+from softaug.metrics.classes import class_brier, class_count, class_error, class_nll, confusion
 from softaug.metrics.ensemble import ensemble_logits, mean_probabilities
 from softaug.metrics.occlusion import occlude
 from softaug.metrics.robustness import noisy, shifted
@@ -43,12 +47,15 @@ __all__ = [
     "apply_temperature",
     "bootstrap_difference",
     "bootstrap_interval",
+    "bootstrap_intervals",
     "brier",
     "calibration_error",
     "calibration_summary",
+    "class_brier",
     "class_calibration_error",
     "class_count",
     "class_error",
+    "class_nll",
     "confidence_gap",
     "confusion",
     "ensemble_logits",

@@ -3,7 +3,7 @@
 Draws are made on the CPU from `seed`, so that every device gives the same interval.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -43,6 +43,39 @@ def bootstrap_interval(
     return _interval(who, rows, statistic or _only, level, num_resamples, seed)
 
 
+def bootstrap_intervals(
+    values: Mapping[str, Tensor],
+    *,
+    level: float = 0.95,
+    num_resamples: int = 1000,
+    seed: int = 0,
+) -> dict[str, Interval]:
+    """`bootstrap_interval` of several values of the same images, by name, at the cost of one.
+
+    Each is [N]. Every resample takes the same images of all; of two models' values give the
+    differences.
+
+    >>> found = bootstrap_intervals({"error": torch.tensor([0.0, 1.0]), "top5": torch.zeros(2)})
+    >>> found["error"].value, found["top5"].high
+    (0.5, 0.0)
+    """
+    who = "bootstrap_intervals"
+    if not values:
+        refuse(who, "values must not be empty", describe(values))
+    columns = [_rows(who, f"values of {name}", column, None) for name, column in values.items()]
+    for name, column in zip(values, columns, strict=True):
+        if len(column) != len(columns[0]):
+            rule = f"values of {name} must be of the same {len(columns[0])} images as the first"
+            refuse(who, rule, describe(values[name]))
+    _check_resampling(who, level, num_resamples, seed)
+    rows = torch.cat(columns, 1)
+    low, high = _ends(_resampled_means(rows, num_resamples, seed), level)
+    ends = zip(rows.mean(0).tolist(), low.tolist(), high.tolist(), strict=True)
+    return {
+        name: Interval(*found, len(rows), level) for name, found in zip(values, ends, strict=True)
+    }
+
+
 def bootstrap_difference(
     first: Tensor,
     second: Tensor,
@@ -79,16 +112,25 @@ def bootstrap_difference(
 def _interval(
     who: str, rows: Tensor, statistic: Statistic, level: float, num_resamples: int, seed: int
 ) -> Interval:
-    check_level(who, level)
-    check_whole(who, "num_resamples", num_resamples, least=1)
-    check_whole(who, "seed", seed, least=0)
+    _check_resampling(who, level, num_resamples, seed)
     value = float(statistic(rows.mean(0, keepdim=True)))
     found = statistic(_resampled_means(rows, num_resamples, seed))
     if found.shape != (num_resamples,):
         refuse(who, "statistic must turn means [R, F] into [R] numbers", describe(found))
-    tail = (1 - level) / 2
-    low, high = found.quantile(found.new_tensor([tail, 1 - tail])).tolist()
+    low, high = _ends(found, level).tolist()
     return Interval(value, low, high, len(rows), level)
+
+
+def _check_resampling(who: str, level: float, num_resamples: int, seed: int) -> None:
+    check_level(who, level)
+    check_whole(who, "num_resamples", num_resamples, least=1)
+    check_whole(who, "seed", seed, least=0)
+
+
+def _ends(found: Tensor, level: float) -> Tensor:
+    """Low and high ends, [2, ...], of resampled numbers [R, ...]."""
+    tail = (1 - level) / 2
+    return found.quantile(found.new_tensor([tail, 1 - tail]), dim=0)
 
 
 def _resampled_means(rows: Tensor, num_resamples: int, seed: int) -> Tensor:

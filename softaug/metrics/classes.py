@@ -6,7 +6,9 @@ import torch
 from torch import Tensor
 
 from softaug.checks import check_integers, check_whole, describe, refuse
-from softaug.metrics.scores import check_scores
+from softaug.metrics.accuracy import image_brier, image_nll
+from softaug.metrics.binning import sum_by
+from softaug.metrics.scores import check_probs, check_scores
 
 
 def class_count(labels: Tensor, num_classes: int) -> Tensor:
@@ -42,6 +44,26 @@ def class_error(logits: Tensor, labels: Tensor, num_classes: int | None = None) 
     return 1 - table.diagonal().double() / table.sum(1)
 
 
+def class_nll(logits: Tensor, labels: Tensor) -> Tensor:
+    """Mean negative log-likelihood of the samples of each class, [C]; NaN where it has none.
+
+    >>> class_nll(torch.zeros(2, 3), torch.tensor([0, 1]))
+    tensor([1.0986, 1.0986,    nan], dtype=torch.float64)
+    """
+    logits, labels = check_scores("class_nll", "logits", logits, labels)
+    return _class_mean(image_nll(logits, labels), labels, logits.shape[1])
+
+
+def class_brier(probs: Tensor, labels: Tensor) -> Tensor:
+    """Mean Brier score of the samples of each class, [C]; NaN for a class that has none.
+
+    >>> class_brier(torch.tensor([[0.5, 0.5], [0.0, 1.0]]), torch.tensor([0, 0]))
+    tensor([1.2500,    nan], dtype=torch.float64)
+    """
+    probs, labels = check_probs("class_brier", probs, labels)
+    return _class_mean(image_brier(probs, labels), labels, probs.shape[1])
+
+
 def confusion(logits: Tensor, labels: Tensor) -> Tensor:
     """Counts [C, C] int64: row the true class, column the class with the highest logit.
 
@@ -51,6 +73,11 @@ def confusion(logits: Tensor, labels: Tensor) -> Tensor:
             [0, 1]])
     """
     return _confusion(*check_scores("confusion", "logits", logits, labels))
+
+
+def _class_mean(values: Tensor, labels: Tensor, num_classes: int) -> Tensor:
+    """Mean of the values [N] of each class's samples, [C]; 0 / 0 is NaN."""
+    return sum_by(labels, values, num_classes) / torch.bincount(labels, minlength=num_classes)
 
 
 def _confusion(logits: Tensor, labels: Tensor) -> Tensor:

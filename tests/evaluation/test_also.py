@@ -77,9 +77,10 @@ def test_a_text_of_another_form_is_refused_with_the_forms(text):
         read_also(text, NAMES, 8)
 
 
-def test_the_name_of_the_test_set_is_taken(tmp_path):
-    with pytest.raises(ValueError, match="must not be 'test', got 'test="):
-        read(save_npz(tmp_path / "v2.npz"), name="test")
+@pytest.mark.parametrize("name", ["test", "validation"])
+def test_the_name_of_the_test_set_is_taken(tmp_path, name):
+    with pytest.raises(ValueError, match=f"must not be '{name}', got '{name}="):
+        read(save_npz(tmp_path / "v2.npz"), name=name)
 
 
 WRONG = {

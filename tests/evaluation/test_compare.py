@@ -1,16 +1,21 @@
 import json
 
 import pytest
-import safetensors.torch
 import torch
 
-from softaug.evaluation.compare import MEASURES, compare_runs
-from softaug.evaluation.measures import measures
-from softaug.files import write_json
+from softaug.evaluation.compare import compare_runs
+from softaug.evaluation.image_values import image_intervals, image_values
+from softaug.evaluation.measure_list import list_measures
+from softaug.evaluation.measures import measures, scale
+from softaug.evaluation.result_files import read_evaluation, read_predictions, write_evaluation
+from softaug.evaluation.robustness import Ordeal, summary
+from softaug.metrics import bootstrap_difference
 
 NUM = 40
 LABELS = torch.arange(NUM) % 4
-PER_IMAGE = {"error", "nll", "brier"}  # a calibration error is no fair test over images
+ON_TEST = ["error", "top5_error", "nll", "brier", "ece_10", "ece_15", "ece_15_mass"]
+ON_TEST += ["nll_scaled", "ece_15_scaled"]
+PER_IMAGE = {"error", "top5_error", "nll", "brier", "nll_scaled", "occlusion/0.4"}  # no ECE
 
 
 def logits_with(wrong):
@@ -22,22 +27,38 @@ def logits_with(wrong):
     return logits
 
 
-def keep(root, name, seed, wrong, labels=LABELS, **changes):
-    """An evaluated run, as far as a comparison reads it."""
+def right_of(wrong, num):
+    """Of two draws: both right on whole images; of harmed ones the even images once less."""
+    right = torch.full((num, 2), 2, dtype=torch.uint8)
+    right[:wrong] = 0
+    right[wrong::2, 1] = 1
+    return right
+
+
+def keep(root, name, seed, wrong, labels=LABELS, others=(), **changes):
+    """An evaluated run, as far as a comparison reads it; `others` are names of second sets."""
     folder = root / f"{name}-seed{seed}"
-    logits = logits_with(wrong)[: len(labels)]
-    accuracy = [1 - wrong / NUM, 0.5 - wrong / NUM / 2]
+    logits, right = logits_with(wrong)[: len(labels)], right_of(wrong, len(labels))
+    kept = {"occlusion_right": right}
+    for part in ("test", *others):
+        kept |= {f"{part}_logits": logits.clone(), f"{part}_labels": labels.clone()}
+        kept[f"{part}_temperature"] = torch.tensor([2.0, 1.0])
+    ordeal = Ordeal("occlusion", (0.0, 0.4), lambda images, level, draws: images)
     found = {
+        "schema": 2,
         "name": name,
         "recipe": {"name": name, "seed": seed, "epochs": 2},
         "members": [{"seed": seed}],
         "class_names": ["a", "b", "c", "d"],
-        "sets": {"test": measures(logits, labels, logits)},
-        "robustness": {"occlusion": {"levels": [0.0, 0.4], "accuracy": accuracy}},
+        "split": "test",
+        "sets": {
+            part: measures(logits, labels, scale(logits, [2.0, 1.0])) for part in ("test", *others)
+        },
+        "robustness": {"occlusion": summary(ordeal, right, 2)},
+        "calibration": [],
     }
-    write_json({**found, **changes}, folder / "evaluation.json")
-    kept = {"test_logits": logits, "test_labels": labels}
-    safetensors.torch.save_file(kept, folder / "predictions.safetensors")
+    found["measures"] = list_measures(found, image_intervals(found, kept))
+    write_evaluation({**found, **changes}, kept, folder)
     return folder
 
 
@@ -86,13 +107,13 @@ def test_images_of_one_pair_of_the_same_seed_are_compared(folders, tmp_path):
 def test_every_measure_has_a_verdict(folders, tmp_path):
     found = compare_runs(folders, tmp_path)
     keys = [measure["key"] for measure in found["measures"]]
-    assert keys == [*(measure.key for measure in MEASURES), "occlusion/0.4"]
+    assert keys == [*ON_TEST, "occlusion/0.4"]
     (pair,) = found["pairs"]
     assert list(pair["verdicts"]) == list(pair["by_seed"]) == keys
     assert pair["verdicts"]["error"].keys() == {"word", "n", "over", "text"}
     for arm in found["arms"]:
         assert list(arm["values"]) == list(arm["estimates"]) == keys
-    assert "path" not in found["measures"][0]
+    assert "value" not in found["measures"][0]
 
 
 def test_less_error_and_more_accuracy_are_better(tmp_path):
@@ -109,9 +130,38 @@ def test_less_error_and_more_accuracy_are_better(tmp_path):
 def test_one_seed_is_judged_over_images_where_that_can_be(tmp_path):
     runs = [keep(tmp_path, "hard", 0, 25), keep(tmp_path, "soft", 0, 5)]
     (pair,) = compare_runs(runs, tmp_path)["pairs"]
-    assert pair["verdicts"]["error"]["text"] == "better (n = 40 images, one pair of runs)"
-    assert pair["verdicts"]["top5_error"]["text"] == "not tested (n = 1 seed)"
+    for key in ("error", "nll", "nll_scaled", "brier", "occlusion/0.4"):
+        told = pair["verdicts"][key]["text"]
+        assert told == "better (n = 40 images, one pair of runs)", key
+    assert pair["verdicts"]["top5_error"]["word"] == "no difference shown", "four classes"
+    assert pair["verdicts"]["ece_15"]["text"] == "not tested (n = 1 seed)"
     assert pair["by_seed"]["error"]["se"] is None
+
+
+def test_harmed_images_are_resampled_in_pairs(tmp_path):
+    runs = [keep(tmp_path, "hard", 0, 25), keep(tmp_path, "soft", 0, 5)]
+    (pair,) = compare_runs(runs, tmp_path)["pairs"]
+    shares = [right_of(wrong, NUM)[:, 1].double() / 2 for wrong in (5, 25)]
+    expected = bootstrap_difference(*shares)
+    assert pair["by_image"]["occlusion/0.4"] == pytest.approx(vars(expected))
+
+
+def test_second_sets_are_judged_over_their_own_images(tmp_path):
+    runs = [keep(tmp_path, name, 0, wrong, others=["v2"]) for name, wrong in (("a", 25), ("b", 5))]
+    (pair,) = compare_runs(runs, tmp_path)["pairs"]
+    assert pair["verdicts"]["v2/error"]["text"] == "better (n = 40 images, one pair of runs)"
+    assert pair["verdicts"]["v2/ece_15"]["word"] == "not tested"
+
+
+def test_every_value_over_images_is_the_measure_on_average(tmp_path):
+    folder = keep(tmp_path, "hard", 0, 7, others=["v2"])
+    evaluation = read_evaluation(folder)
+    values = {m["key"]: m["value"] for m in evaluation["measures"]}
+    found = image_values(evaluation, read_predictions(folder, evaluation))
+    columns = {key: column for part in found.values() for key, column in part.items()}
+    assert columns.keys() == PER_IMAGE | {f"v2/{key}" for key in PER_IMAGE if "/" not in key}
+    for key, column in columns.items():
+        assert float(column.mean()) == pytest.approx(values[key], rel=1e-6), key
 
 
 def test_without_a_common_seed_images_are_compared(tmp_path):
@@ -119,7 +169,7 @@ def test_without_a_common_seed_images_are_compared(tmp_path):
     (pair,) = compare_runs(runs, tmp_path)["pairs"]
     assert (pair["seeds"], pair["by_seed"]) == ([], {})
     assert pair["verdicts"]["error"]["word"] == "better"
-    assert pair["verdicts"]["top5_error"]["text"] == "not tested (n = 0 seeds)"
+    assert pair["verdicts"]["ece_10"]["text"] == "not tested (n = 0 seeds)"
 
 
 def test_one_arm_alone_has_no_pairs(tmp_path):
@@ -135,17 +185,15 @@ def test_every_arm_is_compared_with_the_first(tmp_path):
 
 
 def test_second_sets_that_all_have_are_compared(tmp_path):
-    logits = logits_with(4)
-    test = measures(logits, LABELS, logits)
-    both = {"test": test, "v2": measures(logits_with(8), LABELS, logits_with(8))}
     runs = [
-        keep(tmp_path, "hard", 0, 4, sets={**both, "mine": test}),
-        keep(tmp_path, "soft", 0, 4, sets=both),
+        keep(tmp_path, "hard", 0, 4, others=["v2", "mine"]),
+        keep(tmp_path, "soft", 0, 4, others=["v2"]),
     ]
     found = compare_runs(runs, tmp_path)
     keys = [measure["key"] for measure in found["measures"] if "/" in measure["key"]]
-    assert keys == ["occlusion/0.4", "v2/error", "v2/ece_15"]
-    assert found["arms"][0]["values"]["v2/error"] == pytest.approx([0.2])
+    assert keys == ["occlusion/0.4", *(f"v2/{key}" for key in ON_TEST)]
+    labels = [m["label"] for m in found["measures"] if m["key"] == "v2/ece_15_scaled"]
+    assert labels == ["v2: ECE (15 bins), scaled, %"]
 
 
 def test_the_file_holds_what_is_returned(folders, tmp_path):
@@ -158,6 +206,13 @@ def test_the_same_comparison_twice(folders, tmp_path):
     assert (one["arms"], one["pairs"]) == (two["arms"], two["pairs"])
 
 
+def test_the_command_names_every_run_and_the_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runs = [keep(tmp_path, name, 0, 4) for name in ("b", "a")]
+    found = compare_runs(runs, tmp_path / "out")
+    assert found["command"] == "softaug compare b-seed0 a-seed0 --out out"
+
+
 def test_trained_runs_are_compared(runs, measured, held_measured, tmp_path):
     found = compare_runs([runs.test, runs.held], tmp_path)
     assert [arm["values"]["error"] for arm in found["arms"]] == [
@@ -166,7 +221,9 @@ def test_trained_runs_are_compared(runs, measured, held_measured, tmp_path):
     ]
     (pair,) = found["pairs"]
     assert (pair["arm"], pair["against"], pair["seeds"]) == ("on-held", "on-test", [0])
-    assert len(pair["verdicts"]) == len(MEASURES) + 12
+    assert len(pair["verdicts"]) == len(ON_TEST) + 12
+    tested = [key for key, found in pair["verdicts"].items() if found["word"] != "not tested"]
+    assert len(tested) == 5 + 12, "all but the four calibration errors"
 
 
 def test_a_seed_given_twice_is_refused_with_a_remedy(tmp_path):
@@ -198,9 +255,64 @@ def test_runs_measured_on_other_images_are_refused(tmp_path, change):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_test_and_a_validation_set_are_not_compared(tmp_path):
+    runs = [keep(tmp_path, name, 0, 10) for name in ("hard", "soft")]
+    content = read_evaluation(runs[1])
+    content["split"], content["sets"] = "validation", {"validation": content["sets"]["test"]}
+    (runs[1] / "evaluation.json").write_text(json.dumps(content))
+    rule = "same images, got soft .40 validation images of 4 classes. and hard .40 test images"
+    with pytest.raises(ValueError, match=rule):
+        compare_runs(runs, tmp_path)
+
+
+def test_another_second_set_of_the_same_name_is_refused(tmp_path):
+    runs = [keep(tmp_path, "hard", 0, 10, others=["v2"]), keep(tmp_path, "soft", 0, 10)]
+    evaluation = read_evaluation(runs[0])
+    kept = read_predictions(runs[0], evaluation)
+    kept["v2_labels"] = kept["v2_labels"].flip(0)
+    write_evaluation(evaluation | {"name": "soft"}, kept, runs[1])
+    with pytest.raises(ValueError, match=r"must be measured on the same images .v2., got others"):
+        compare_runs(runs, tmp_path)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_predictions_of_another_evaluation_are_refused_with_the_remedy(tmp_path, place):
+    runs = [keep(tmp_path, "hard", seed, 10) for seed in (0, 1)]  # of one arm: none is read
+    path = runs[place] / "predictions.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    rule = r"must have the sha256 .* evaluation.json names, got .*; run `softaug evaluate .*again"
+    with pytest.raises(ValueError, match=rule):
+        compare_runs(runs, tmp_path)
+
+
+BROKEN = {
+    "no predictions": (lambda run: (run / "predictions.safetensors").unlink(), "must be readable"),
+    "no JSON": (lambda run: (run / "evaluation.json").write_text("{"), "must be JSON, got Expect"),
+    "old": (
+        lambda run: (run / "evaluation.json").write_text('{"schema": 1}'),
+        "must have schema 2, got 1",
+    ),
+}
+
+
+@pytest.mark.parametrize(("damage", "rule"), BROKEN.values(), ids=BROKEN)
+def test_damaged_results_are_refused_with_the_remedy(tmp_path, damage, rule):
+    run = keep(tmp_path, "hard", 0, 10)
+    damage(run)
+    with pytest.raises(ValueError, match=f"compare: .*{rule}.*; run `softaug evaluate .*again"):
+        compare_runs([run], tmp_path)
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="nowhere must be evaluated, got no such folder"):
+        compare_runs([tmp_path / "nowhere"], tmp_path)
+
+
 def test_a_run_that_is_not_evaluated_is_refused_with_the_command(tmp_path):
     (tmp_path / "run").mkdir()
-    rule = r"compare: .*run must be evaluated, got no evaluation.json; softaug evaluate it"
+    rule = r"compare: .*run must be evaluated, got no evaluation.json; run `softaug evaluate"
     with pytest.raises(ValueError, match=rule):
         compare_runs([keep(tmp_path, "hard", 0, 10), tmp_path / "run"], tmp_path)
 

@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import safetensors.torch
 import torch
@@ -12,8 +13,10 @@ from rich.console import Console
 
 from softaug.data.load import load
 from softaug.evaluation.command import evaluate_each
-from softaug.evaluation.evaluate import Evaluation, EvaluationOptions, read_evaluation
+from softaug.evaluation.compare import compare_runs
+from softaug.evaluation.evaluate import Evaluation, EvaluationOptions
 from softaug.evaluation.measures import measures
+from softaug.evaluation.result_files import read_evaluation
 from softaug.evaluation.robustness import harmed, ordeals
 from softaug.evaluation.run import chunks, open_run, predict
 from softaug.metrics import apply_temperature, ensemble_logits, error, fit_temperature
@@ -21,7 +24,11 @@ from softaug.metrics import apply_temperature, ensemble_logits, error, fit_tempe
 KEYS = {
     *("schema", "kind", "name", "recipe", "members", "class_names", "temperature", "sets"),
     *("per_class", "robustness", "fill", "examples", "environment", "predictions_sha256"),
+    *("split", "measures", "calibration", "command"),
 }
+
+
+PARTS = ("logits", "labels", "temperature")
 
 
 def predictions(folder):
@@ -35,7 +42,8 @@ def without_date(found):
 @pytest.fixture
 def unmeasured(monkeypatch):
     """Checks are made, but nothing is measured after them."""
-    monkeypatch.setattr(Evaluation, "measure", lambda self: {})
+    member = {"folder": "first", "weights_sha256": "a"}
+    monkeypatch.setattr(Evaluation, "measure", lambda self: {"schema": 2, "members": [member]})
 
 
 def copy_run(run, folder, **data):
@@ -60,15 +68,16 @@ def forget_images(checkpoint):
     (checkpoint / "manifest.json").write_text(json.dumps(manifest))
 
 
-def digit_folder(root, *parts):
-    """A test digit of each class as a file, in each of the parts."""
+def digit_folder(root, *parts, num=1):
+    """`num` test digits of each class as files, in each of the parts."""
     test = load("digits").test
     for part in parts:
         for label in range(10):
-            image = test.images[int((test.labels == label).nonzero()[0])]
-            path = root / part / str(label) / "one.png"
-            path.parent.mkdir(parents=True)
-            Image.fromarray(image.permute(1, 2, 0).numpy()).save(path)
+            path = root / part / str(label)
+            path.mkdir(parents=True)
+            for place in (test.labels == label).nonzero()[:num, 0].tolist():
+                pixels = test.images[place].permute(1, 2, 0).numpy()
+                Image.fromarray(pixels).save(path / f"{place}.png")
     return root
 
 
@@ -88,11 +97,12 @@ def test_the_nll_is_the_very_nll_of_the_run(measured, runs):
 
 def test_an_evaluation_says_what_was_measured_of_what(measured, runs):
     assert measured.keys() == KEYS
-    assert (measured["schema"], measured["kind"]) == (1, "evaluation")
+    assert (measured["schema"], measured["kind"], measured["split"]) == (2, "evaluation", "test")
     assert (measured["name"], measured["class_names"]) == ("on-test", list("0123456789"))
     assert measured["recipe"] == json.loads((runs.test / "recipe.json").read_text())
     (member,) = measured["members"]
     assert (member["seed"], member["step"], len(member["metrics"])) == (0, 6, 2)
+    assert (member["num_steps"], member["finished"]) == (6, True)
     assert measured["fill"] == [round(mean) for mean in open_run(runs.test, None, "cpu").data.mean]
 
 
@@ -128,14 +138,84 @@ def test_the_classes_add_up(measured):
 
 def test_predictions_are_kept_with_their_labels(measured, runs):
     kept = predictions(runs.test)
-    names = {"test_logits", "test_labels", "again_logits", "again_labels"}
-    assert kept.keys() == names
+    assert kept.keys() == {
+        *(f"{name}_{part}" for name in ("test", "again") for part in PARTS),
+        *("occlusion_right", "shift_right", "noise_right"),
+    }
     assert kept["test_logits"].shape == (697, 10)
     assert kept["test_labels"].equal(load("digits").test.labels)
     wrong = float(error(kept["test_logits"], kept["test_labels"]))
     assert wrong == measured["sets"]["test"]["error"]
     content = (runs.test / "predictions.safetensors").read_bytes()
     assert measured["predictions_sha256"] == hashlib.sha256(content).hexdigest()
+
+
+def test_right_answers_under_harm_are_kept_for_each_image(measured, runs):
+    for name, result in measured["robustness"].items():
+        right = predictions(runs.test)[f"{name}_right"]
+        assert (right.dtype, right.shape, int(right.max())) == (torch.uint8, (697, 5), 1)
+        assert right.double().mean(0).tolist() == pytest.approx(result["accuracy"])
+
+
+def test_every_measure_that_is_a_mean_has_an_interval(measured):
+    without = [m["key"] for m in measured["measures"] if m["interval"] is None]
+    none = ("ece_10", "ece_15_mass", "ece_15_scaled")
+    assert without == [*none, *(f"again/{key}" for key in none)]
+
+
+def test_the_command_makes_it_again(measured, runs):
+    also = f"again={runs.test / 'again.npz'}"
+    assert measured["command"] == f"softaug evaluate {runs.test} --draws 1 --also {also}"
+
+
+def test_paths_below_the_current_folder_are_not_told_in_full(
+    runs, evaluated, tmp_path, monkeypatch
+):
+    folder = copy_run(runs.test, tmp_path / "mine")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "again.npz").write_bytes((runs.test / "again.npz").read_bytes())
+    also = (f"again={tmp_path / 'again.npz'}",)
+    found = evaluated([folder], tmp_path / "out", also=also)
+    command = "softaug evaluate mine --draws 1 --also again=again.npz --ensemble --out out"
+    assert found["command"] == command
+    assert found["members"][0]["folder"] == "mine"
+
+
+def test_a_training_that_was_not_finished_is_told(runs, evaluated, tmp_path):
+    folder = copy_run(runs.test, tmp_path / "run")
+    shutil.rmtree(max((folder / "checkpoints").iterdir()))
+    (member,) = evaluated([folder], folder)["members"]
+    assert (member["step"], member["num_steps"], member["finished"]) == (3, 6, False)
+    assert [row["step"] for row in member["metrics"]] == [3], "what came after is not of it"
+
+
+def test_without_a_test_set_the_split_is_called_validation(runs, evaluated, tmp_path):
+    name = f"folder:{digit_folder(tmp_path / 'digits', '', num=3)}"
+    change = {"name": name, "size": 16, "per_class": None, "validation": 20}
+    folder = copy_run(runs.test, tmp_path / "run", **change)
+    found = evaluated([folder], folder)
+    assert (found["split"], list(found["sets"])) == ("validation", ["validation"])
+    assert found["sets"]["validation"]["n"] == 20
+    assert found["temperature"]["how"].startswith("each half of the validation images")
+    assert "validation_logits" in predictions(folder)
+    assert compare_runs([folder], tmp_path / "out")["arms"][0]["seeds"] == [0]
+
+
+def test_a_diverged_network_is_refused(runs, evaluated, tmp_path, monkeypatch):
+    def lost(run, images):
+        return torch.full((len(images), 10), torch.nan)
+
+    monkeypatch.setattr("softaug.evaluation.evaluate.predict", lost)
+    with pytest.raises(ValueError, match=r"logits must be finite.*; a diverged model cannot"):
+        evaluated([runs.test], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_set_of_one_image_is_refused(runs, evaluated, tmp_path):
+    with np.load(runs.test / "again.npz") as arrays:
+        np.savez(tmp_path / "one.npz", **{name: arrays[name][:1] for name in arrays})
+    with pytest.raises(ValueError, match="the one set must hold at least 2 images, got 1"):
+        evaluated([runs.test], tmp_path / "out", also=(f"one={tmp_path / 'one.npz'}",))
 
 
 def test_no_unfinished_file_is_left(measured, runs):
@@ -171,10 +251,8 @@ def test_the_command_gives_the_same_numbers_again(measured, runs, tmp_path):
     assert list(evaluate_each([again], options, False, None, console)) == [again]
     found = read_evaluation(again)
     found["members"][0]["folder"] = measured["members"][0]["folder"]
+    found["command"] = found["command"].replace(str(again), str(runs.test))
     assert without_date(found) == without_date(measured)
-    shown = console.file.getvalue()
-    assert f"{100 * measured['sets']['test']['error']:.2f}" in shown
-    assert "accuracy, occlusion 0.2, %" in shown
 
 
 def test_the_other_half_sets_the_temperature_without_held_out_images(measured, runs):
@@ -263,6 +341,11 @@ def test_data_that_have_got_other_classes_are_refused(runs, tmp_path):
         open_run(other, None, "cpu")
 
 
+def test_more_draws_than_a_byte_counts_are_refused():
+    with pytest.raises(ValueError, match="evaluate: draws must be at most 255, got 256"):
+        EvaluationOptions(draws=256)
+
+
 @pytest.mark.parametrize("draws", [0, 1.5, True])
 def test_a_number_of_draws_that_is_none_is_refused(draws):
     with pytest.raises(ValueError, match="evaluate: draws must be a whole number >= 1"):
@@ -283,16 +366,30 @@ def test_the_command_refuses_no_run_and_a_needless_out(folders, out, rule):
 
 @pytest.mark.usefixtures("unmeasured")
 @pytest.mark.parametrize("out", [None, "mine"])
-def test_an_ensemble_goes_beside_its_first_run_or_where_it_is_told(
-    runs, tmp_path, out, monkeypatch
-):
-    monkeypatch.setattr("softaug.evaluation.command._table", lambda found: "")
+def test_an_ensemble_goes_beside_its_first_run_or_where_it_is_told(runs, tmp_path, out):
     first = copy_run(runs.test, tmp_path / "first")
     wanted = out and tmp_path / out
     options = EvaluationOptions(device="cpu")
     (folder,) = evaluate_each([first, runs.test], options, True, wanted, Console(quiet=True))
     assert folder == (wanted or tmp_path / "ensemble-first")
     assert (folder / "evaluation.json").is_file()
+
+
+def test_another_ensemble_is_not_written_over(runs, evaluated, tmp_path):
+    first, out = copy_run(runs.test, tmp_path / "first"), tmp_path / "out"
+    evaluated([first, runs.test], out)
+    before = (out / "evaluation.json").read_bytes()
+    rule = r"out must not hold the evaluation of others, got .* and .*first; choose another --out"
+    with pytest.raises(ValueError, match=rule):
+        evaluated([first, runs.test, runs.test], out)
+    assert (out / "evaluation.json").read_bytes() == before
+    evaluated([runs.test, first], out)  # the same members
+
+
+def test_a_file_that_is_no_evaluation_is_not_written_over(runs, evaluated, tmp_path):
+    (tmp_path / "evaluation.json").write_text("mine")
+    with pytest.raises(ValueError, match="evaluation of others, got what cannot be read"):
+        evaluated([runs.test, runs.test], tmp_path)
 
 
 def test_a_wrong_second_set_is_refused_before_anything_is_measured(runs, evaluated, tmp_path):

@@ -1,13 +1,14 @@
+import math
+
 import pytest
 import torch
 
 from softaug.evaluation.measures import (
     confidence_histogram,
-    intervals,
+    halves_temperatures,
     measures,
     per_class,
-    scale_by_halves,
-    scale_by_held_out,
+    scale,
 )
 from softaug.metrics import error, fit_temperature
 
@@ -21,9 +22,14 @@ def some(num=41, classes=4, seed=0, sharp=1.0):
     return sharp * logits, labels
 
 
+def scale_by_halves(logits, labels):
+    return scale(logits, halves_temperatures(logits, labels))
+
+
 def test_each_half_is_scaled_by_the_temperature_of_the_other():
     logits, labels = some()
-    scaled, temperatures = scale_by_halves(logits, labels)
+    temperatures = halves_temperatures(logits, labels)
+    scaled = scale(logits, temperatures)
     even, odd = (fit_temperature(logits[half::2], labels[half::2]) for half in (0, 1))
     assert temperatures == [odd, even]
     assert even != odd
@@ -33,11 +39,11 @@ def test_each_half_is_scaled_by_the_temperature_of_the_other():
 
 def test_no_image_is_scaled_by_a_temperature_that_has_seen_it():
     logits, labels = some()
-    before, _ = scale_by_halves(logits, labels)
+    before = scale_by_halves(logits, labels)
     for image in range(0, len(labels), 7):
         others = labels.clone()
         others[image] = (labels[image] + 1) % 4
-        after, _ = scale_by_halves(logits, others)
+        after = scale_by_halves(logits, others)
         assert after[image].equal(before[image])
         assert not after.equal(before), "the other half is scaled otherwise"
 
@@ -45,17 +51,14 @@ def test_no_image_is_scaled_by_a_temperature_that_has_seen_it():
 def test_scaling_leaves_what_it_is_given():
     logits, labels = some()
     copy = logits.clone()
-    scaled, _ = scale_by_halves(logits, labels)
+    scaled = scale_by_halves(logits, labels)
     assert logits.equal(copy)
     assert scaled.argmax(1).equal(logits.argmax(1))
 
 
-def test_held_out_images_alone_set_the_temperature():
+def test_one_temperature_scales_all():
     logits, _ = some()
-    held, labels = some(seed=1, sharp=3.0)
-    scaled, temperatures = scale_by_held_out(logits, held, labels)
-    assert temperatures == [fit_temperature(held, labels)]
-    assert scaled.equal(logits / temperatures[0])
+    assert scale(logits, [2.5]).equal(logits / 2.5)
 
 
 def test_a_histogram_worked_out_by_hand():
@@ -77,12 +80,18 @@ def test_per_class_worked_out_by_hand():
     found = per_class(logits, torch.tensor([0, 0, 1, 1]))
     assert found["count"] == [2, 2, 0]
     assert found["error"] == [0.5, 0.5, None]
+    # softmax of (1, 0, 0): e / (e + 2), and 1 / (e + 2) for each other class
+    right, wrong = math.e / (math.e + 2), 1 / (math.e + 2)
+    surprise = -(math.log(right) + math.log(wrong)) / 2
+    assert found["nll"] == [pytest.approx(surprise, abs=1e-6)] * 2 + [None]
+    squares = ((1 - right) ** 2 + 2 * wrong**2, (1 - wrong) ** 2 + right**2 + wrong**2)
+    assert found["brier"] == [pytest.approx(sum(squares) / 2, abs=1e-6)] * 2 + [None]
     assert found["confusion"] == [[1, 1, 0], [1, 1, 0], [0, 0, 0]]
 
 
 def test_measures_agree_with_each_other():
     logits, labels = some(300)
-    scaled, _ = scale_by_halves(logits, labels)
+    scaled = scale_by_halves(logits, labels)
     found = measures(logits, labels, scaled)
     assert found["n"] == 300
     assert found["error"] == float(error(logits, labels))
@@ -102,14 +111,3 @@ def test_an_empty_bin_has_no_mean():
     assert bins["count"] == [0] * 14 + [3]
     assert all(value in (None, 0) for value in bins["accuracy"][:14])
     assert bins["accuracy"][14] == pytest.approx(2 / 3, abs=1e-6)
-
-
-def test_intervals_hold_their_values():
-    logits, labels = some(300)
-    found = measures(logits, labels, logits)
-    for name in ("nll", "brier"):
-        low, high = found["intervals"][name]
-        assert low < found["before"][name] < high
-    low, high = found["intervals"]["error"]
-    assert low < found["error"] < high
-    assert found["intervals"] == intervals(logits, labels), "the same resamples every time"

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from softaug.evaluation.robustness import Ordeal, Tally, harmed, ordeals
+from softaug.evaluation.robustness import Ordeal, harmed, ordeals, summary
 
 FILL = (10, 20, 30)
 LEVELS = {
@@ -65,13 +65,25 @@ def test_draws_and_chunks_are_damaged_each_in_its_own_way(ordeal):
         assert not one[0].equal(one[1]), "each image its own"
 
 
+@ALL
+def test_harm_is_done_where_the_images_are(ordeal):
+    """On "meta" nothing can be read: the draws are sent there, the images stay."""
+    damaged = harmed(ordeal, 2, draw=0, chunk=0, images=images().to("meta"))
+    assert (damaged.device.type, damaged.shape) == ("meta", (6, 3, 20, 20))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@ALL
+def test_a_gpu_harms_the_same_pixels(ordeal):
+    here = harmed(ordeal, 2, draw=0, chunk=0, images=images())
+    there = harmed(ordeal, 2, draw=0, chunk=0, images=images().cuda()).cpu()
+    assert (here.int() - there.int()).abs().max() <= 1  # a normal number's last bit
+
+
 def test_accuracy_and_standard_error_worked_out_by_hand():
-    tally = Tally(Ordeal("any", (0.0, 1.0), lambda images, level, draws: images), num_draws=2)
-    tally.add(0, torch.ones(2))
-    tally.add(0, torch.ones(2))
-    tally.add(1, torch.tensor([0.0, 0.5]))
-    tally.add(1, torch.tensor([0.5, 1.0]))
-    found = tally.result()
+    ordeal = Ordeal("any", (0.0, 1.0), lambda images, level, draws: images)
+    right = torch.tensor([[2, 0], [2, 1], [2, 1], [2, 2]], dtype=torch.uint8)
+    found = summary(ordeal, right, draws=2)
     assert found["accuracy"] == [1.0, 0.5]
     # (0, 0.5, 0.5, 1): variance 0.5 / 3, over four images
     assert found["se"] == pytest.approx([0.0, (0.5 / 3 / 4) ** 0.5])

@@ -7,6 +7,7 @@ import torch
 from softaug.metrics import (
     bootstrap_difference,
     bootstrap_interval,
+    bootstrap_intervals,
     calibration_error,
     image_gap,
     summed_gap,
@@ -128,3 +129,26 @@ def test_bad_input_is_refused(values, options, message) -> None:
 def test_models_of_other_images_are_refused() -> None:
     with pytest.raises(ValueError, match=r"bootstrap_difference: second .*\[5\].*same images"):
         bootstrap_difference(torch.zeros(5), torch.zeros(4))
+
+
+def test_several_at_once_are_each_as_alone() -> None:
+    values = {"one": random_values(seed=1), "two": random_values(seed=2) - 0.5}
+    found = bootstrap_intervals(values, level=0.9, num_resamples=300, seed=4)
+    for name, column in values.items():
+        alone = bootstrap_interval(column, level=0.9, num_resamples=300, seed=4)
+        both = zip(vars(found[name]).values(), vars(alone).values(), strict=True)
+        assert all(ours == pytest.approx(theirs) for ours, theirs in both)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({}, "values must not be empty"),
+        ({"a": torch.zeros(1)}, r"values of a must be a tensor \[N\] of at least 2 images"),
+        ({"a": torch.tensor([0, torch.nan])}, "values of a must be finite"),
+        ({"a": torch.zeros(3), "b": torch.zeros(2)}, "values of b must be of the same 3 images"),
+    ],
+)
+def test_several_at_once_refuse_bad_input(values, message) -> None:
+    with pytest.raises(ValueError, match=f"bootstrap_intervals: {message}"):
+        bootstrap_intervals(values)

@@ -3,7 +3,16 @@ import math
 import pytest
 import torch
 
-from softaug.metrics import class_count, class_error, confusion, error
+from softaug.metrics import (
+    brier,
+    class_brier,
+    class_count,
+    class_error,
+    class_nll,
+    confusion,
+    error,
+    nll,
+)
 
 GENERATOR = torch.Generator().manual_seed(0)
 LOGITS = torch.randn(200, 5, generator=GENERATOR)
@@ -36,6 +45,24 @@ def test_class_error_is_the_error_of_its_samples() -> None:
         assert float(class_error(LOGITS, LABELS)[label]) == pytest.approx(expected)
 
 
+def test_class_nll_and_brier_are_those_of_its_samples() -> None:
+    probs = LOGITS.softmax(1)
+    for label in range(4):
+        own = torch.eq(LABELS, label)
+        found = float(class_nll(LOGITS, LABELS)[label]), float(class_brier(probs, LABELS)[label])
+        expected = float(nll(LOGITS[own], LABELS[own])), float(brier(probs[own], LABELS[own]))
+        assert found == pytest.approx(expected)
+    assert math.isnan(float(class_nll(LOGITS, LABELS)[4]))
+    assert math.isnan(float(class_brier(probs, LABELS)[4]))
+
+
+def test_class_nll_and_brier_average_to_the_whole() -> None:
+    share, probs = class_count(LABELS, 5) / 200, LOGITS.softmax(1)
+    each, squares = class_nll(LOGITS, LABELS), class_brier(probs, LABELS)
+    assert float((each * share).nansum()) == pytest.approx(float(nll(LOGITS, LABELS)))
+    assert float((squares * share).nansum()) == pytest.approx(float(brier(probs, LABELS)))
+
+
 def test_a_class_without_samples_has_no_error_to_speak_of() -> None:
     assert math.isnan(float(class_error(LOGITS, LABELS)[4]))
 
@@ -49,7 +76,7 @@ def test_wrong_number_of_classes_is_refused() -> None:
         class_error(LOGITS, LABELS, 10)
 
 
-@pytest.mark.parametrize("function", [class_error, confusion])
+@pytest.mark.parametrize("function", [class_brier, class_error, class_nll, confusion])
 @pytest.mark.parametrize(
     ("logits", "labels", "message"),
     [

@@ -1,12 +1,13 @@
 """Reliability diagrams before and after temperature scaling, and confidence histograms."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from matplotlib.figure import Figure
 
+from softaug.report.evaluation.calibration_tables import WHEN, When, calibration_of, lean
 from softaug.report.evaluation.drawing import Colours, Picture, slug
-from softaug.report.evaluation.shapes import Arm
+from softaug.report.evaluation.shapes import Arm, main_set, shared_sets
 from softaug.report.evaluation.tables import Cell, Table, number, plain_table, whole
 from softaug.report.figures.reliability import (
     HEIGHT,
@@ -19,36 +20,55 @@ from softaug.report.figures.reliability import (
 from softaug.report.palette import INK
 from softaug.report.svg import fraction_axis
 
-When = Literal["before", "after"]
-
 
 def reliability_pictures(arms: Sequence[Arm]) -> list[Picture]:
-    """Before and after scaling, for each arm."""
-    return [_reliability(arm, i, when) for i, arm in enumerate(arms) for when in _WHEN]
+    """Before and after scaling, for each arm, on the split that was measured."""
+    split = arms[0]["evaluations"][0]["split"]
+    return _of_set(arms, split, "reliability")
 
 
-_WHEN: tuple[When, When] = ("before", "after")
+def second_reliability_pictures(arms: Sequence[Arm]) -> list[Picture]:
+    """The same on every second test set that all were measured on."""
+    split = arms[0]["evaluations"][0]["split"]
+    names = [name for name in shared_sets(arms) if name != split]
+    return [
+        picture
+        for place, name in enumerate(names)
+        for picture in _of_set(arms, name, f"reliability-also-{place}-{slug(name)}")
+    ]
 
 
-def _reliability(arm: Arm, index: int, when: When) -> Picture:
-    bins = pool([e["sets"]["test"]["reliability"][when] for e in arm["evaluations"]])
-    name = f"reliability-{when}-{index}-{slug(arm['name'])}"
-    confidence, accuracy = means(bins)
-    lean = "over" if confidence > accuracy else "under"
-    calibrations = [e["sets"]["test"][when]["ece_15"] for e in arm["evaluations"]]
-    ece, num = sum(calibrations) / len(calibrations), len(calibrations)
-    pooled = f", mean over {num} seeds, whose bins are pooled" if num > 1 else ""
-    caption = (
-        f"{arm['name']}, {when} temperature scaling: mean confidence {100 * confidence:.1f} %, "
-        f"accuracy {100 * accuracy:.1f} %, {lean}-confident by "
-        f"{100 * abs(confidence - accuracy):.1f} points; ECE {100 * ece:.2f} %{pooled}."
-    )
+def _of_set(arms: Sequence[Arm], name: str, stem: str) -> list[Picture]:
+    return [
+        _reliability(arm, index, name, when, stem)
+        for index, arm in enumerate(arms)
+        for when in WHEN
+    ]
+
+
+def _reliability(arm: Arm, index: int, name: str, when: When, stem: str) -> Picture:
+    bins = pool([e["sets"][name]["reliability"][when] for e in arm["evaluations"]])
+    stem = f"{stem}-{when}-{index}-{slug(arm['name'])}"
+    told = f"{arm['name']} on {name} images, {when} temperature scaling"
+    alt = describe_bins(told, bins)
+    caption = _caption(arm, name, when, told, bins)
 
     def draw(figure: Figure, colours: Colours) -> None:
         draw_bins(figure, bins, colours(index))
 
-    alt = describe_bins(f"{arm['name']} {when} temperature scaling", bins)
-    return Picture(name, alt, caption, HEIGHT, draw, _bin_table(name, bins))
+    return Picture(stem, alt, caption, HEIGHT, draw, _bin_table(stem, bins))
+
+
+def _caption(arm: Arm, name: str, when: When, told: str, bins: Sequence[Bin]) -> str:
+    confidence, accuracy = means(bins)
+    num = len(arm["evaluations"])
+    pooled = f", mean over {num} seeds, whose bins are pooled" if num > 1 else ""
+    ece = calibration_of(arm, name, when, "ece_15").mean
+    return (
+        f"{told}: mean confidence {100 * confidence:.1f} %, accuracy {100 * accuracy:.1f} %, "
+        f"{lean(confidence - accuracy)}-confident by {100 * abs(confidence - accuracy):.1f} "
+        f"points; ECE {100 * ece:.2f} %{pooled}."
+    )
 
 
 def _bin_table(name: str, bins: Sequence[Bin]) -> Table:
@@ -109,7 +129,7 @@ def _sides(right: list[int], wrong: list[int]) -> list[tuple[list[int], str]]:
 
 
 def _summed(arm: Arm, side: str) -> list[int]:
-    parts = [e["sets"]["test"]["histogram"] for e in arm["evaluations"]]
+    parts = [main_set(e)["histogram"] for e in arm["evaluations"]]
     columns = [part["right"] if side == "right" else part["wrong"] for part in parts]
     return [sum(values) for values in zip(*columns, strict=True)]
 

@@ -1,4 +1,4 @@
-"""What makes a comparison less fair than its table looks."""
+"""What makes a page less sure or a comparison less fair than its table looks."""
 
 from collections.abc import Iterator
 
@@ -8,12 +8,37 @@ from softaug.report.headline import join
 
 
 def cautions(comparison: Comparison) -> list[str]:
-    """Sentences about runs that were not trained or measured alike; none if all were."""
+    """Sentences about runs that were not trained to their end, not measured on a test set, or
+    not trained or measured alike; none if all is well.
+    """
     arms = comparison["arms"]
     every = [evaluation for arm in arms for evaluation in arm["evaluations"]]
-    found = [_seeds_differ(arm) for arm in arms]
+    found = [_unfinished(arms), _no_test(every)]
+    found += [_seeds_differ(arm) for arm in arms]
     found += [_draws(every), _temperature(every), _members(every), _seeds(arms)]
     return [sentence for sentence in found if sentence]
+
+
+def _unfinished(arms: list[Arm]) -> str:
+    told = [
+        f"{arm['name']}, seed {member['seed']}, at step {member['step']:,} of "
+        f"{member['num_steps']:,}"
+        for arm in arms
+        for evaluation in arm["evaluations"]
+        for member in evaluation["members"]
+        if not member["finished"]
+    ]
+    return f"Training was not finished: {'; '.join(told)}." if told else ""
+
+
+def _no_test(evaluations: list[Evaluation]) -> str:
+    split = evaluations[0]["split"]
+    if split == "test":
+        return ""
+    return (
+        f"There is no test set: all was measured on {split} images, which were held out of the "
+        "training set. Settings that were chosen by them make them look too good."
+    )
 
 
 def _seeds_differ(arm: Arm) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
+from softaug.report.evaluation.class_table import class_mean
 from softaug.report.evaluation.drawing import Colours, Picture, literal, slug
 from softaug.report.evaluation.shapes import Arm, Comparison, Evaluation, Pair
 from softaug.report.evaluation.tables import Cell, Table, number, plain_table, plural, whole
@@ -49,9 +50,8 @@ def _paired(arm: Arm, pair: Pair) -> list[Evaluation]:
 
 
 def _error(evaluations: Sequence[Evaluation], place: int) -> float | None:
-    values = [evaluation["per_class"]["error"][place] for evaluation in evaluations]
-    known = [100 * value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    found = class_mean([evaluation["per_class"] for evaluation in evaluations], "error", place)
+    return None if found is None else 100 * found
 
 
 def change_picture(pair: Pair, comparison: Comparison, index: int) -> Picture:

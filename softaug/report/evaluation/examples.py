@@ -1,4 +1,4 @@
-"""Test images with what each arm says of them, whole and occluded."""
+"""Images with what each arm says of them, whole and occluded."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -53,11 +53,12 @@ def shown_evaluations(arms: Sequence[Arm]) -> dict[str, tuple[int, Evaluation]]:
 def whole_cards(arms: Sequence[Arm]) -> list[Card]:
     """The images as they are."""
     shown = {name: e["examples"]["whole"] for name, (_, e) in shown_evaluations(arms).items()}
-    names = arms[0]["evaluations"][0]["class_names"]
+    first = arms[0]["evaluations"][0]
+    names, split = first["class_names"], first["split"]
     cards = []
     for place, example in enumerate(shown[arms[0]["name"]]):
         seen = {name: examples[place] for name, examples in shown.items()}
-        note = f"test image {example['index']}"
+        note = f"{split} image {example['index']}"
         cards.append(_card(example, example["label"], note, seen, names))
     return cards
 
@@ -97,9 +98,9 @@ def example_pictures(whole: Sequence[Card], occluded: Sequence[Sequence[Card]]) 
     found = []
     if whole:
         rows = [whole[at : at + _ACROSS] for at in range(0, len(whole), _ACROSS)]
-        found.append(_grid("examples", "Test images and the answers to them", rows))
+        found.append(_grid("examples", "Images and the answers to them", rows))
     if occluded:
-        found.append(_grid("occluded-examples", "Test images with a part hidden", occluded))
+        found.append(_grid("occluded-examples", "Images with a part hidden", occluded))
     return found
 
 

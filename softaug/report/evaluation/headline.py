@@ -11,6 +11,7 @@ from softaug.report.evaluation.tables import (
     judged,
     plural,
     range_text,
+    split_images,
 )
 from softaug.report.headline import join
 
@@ -40,8 +41,8 @@ def findings(comparison: Comparison) -> list[Finding]:
     """One for each pair; where there is none, one for each arm."""
     measures = [m for key in KEYS for m in comparison["measures"] if m["key"] == key]
     if comparison["pairs"]:
-        num = comparison["arms"][0]["evaluations"][0]["sets"]["test"]["n"]
-        return [_finding(pair, measures, num) for pair in comparison["pairs"]]
+        images = split_images(comparison["arms"][0]["evaluations"][0])
+        return [_finding(pair, measures, images) for pair in comparison["pairs"]]
     return [_alone(arm, measures) for arm in comparison["arms"]]
 
 
@@ -56,14 +57,14 @@ def in_words(measure: Measure) -> str:
     return name if name[1:2].isupper() else name[:1].lower() + name[1:]
 
 
-def _finding(pair: Pair, measures: list[Measure], num_images: int) -> Finding:
+def _finding(pair: Pair, measures: list[Measure], images: str) -> Finding:
     held: dict[str, list[str]] = {}
     for measure in measures:
         word = pair["verdicts"][measure["key"]]["word"]
         held.setdefault(word, []).append(in_words(measure))
     words = [f"{word} in {join(held[word])}" for word in SIGNS if word in held]
     sentence = f"{pair['arm']} against {pair['against']}: {'; '.join(words)}."
-    return Finding(sentence, tuple(_line(pair, m) for m in measures), _note(pair, num_images))
+    return Finding(sentence, tuple(_line(pair, m) for m in measures), _note(pair, images))
 
 
 def _line(pair: Pair, measure: Measure) -> Line:
@@ -79,9 +80,9 @@ def _line(pair: Pair, measure: Measure) -> Line:
     return Line(SIGNS[verdict["word"]], verdict["word"], in_words(measure), phrase)
 
 
-def _note(pair: Pair, num_images: int) -> str:
+def _note(pair: Pair, images: str) -> str:
     counts = [found["n"] for found in pair["by_seed"].values()]
-    tested = f"Measured on {num_images:,} test images."
+    tested = f"Measured on {images}."
     if not counts or max(counts) < 2:
         return f"{tested} One pair of runs only: another seed may turn any of these."
     reach = seed_interval(Estimate(0.0, 1.0, max(counts))).high
@@ -92,10 +93,10 @@ def _note(pair: Pair, num_images: int) -> str:
 
 
 def _alone(arm: Arm, measures: list[Measure]) -> Finding:
-    test = arm["evaluations"][0]["sets"]["test"]
+    images = split_images(arm["evaluations"][0])
     lines = tuple(_alone_line(arm, measure) for measure in measures)
     sentence = f"{arm['name']}: {', '.join(f'{one.name} {one.phrase}' for one in lines[:1])}."
-    note = f"Measured on {test['n']:,} test images; {plural(len(arm['seeds']), 'seed')}. "
+    note = f"Measured on {images}; {plural(len(arm['seeds']), 'seed')}. "
     return Finding(sentence, lines, note + "There is one arm only, so nothing to compare.")
 
 

@@ -9,8 +9,14 @@ from typing import Any
 from markupsafe import Markup
 
 from softaug.report import palette
-from softaug.report.evaluation.calibration import histogram_pictures, reliability_pictures
+from softaug.report.evaluation.calibration import (
+    histogram_pictures,
+    reliability_pictures,
+    second_reliability_pictures,
+)
+from softaug.report.evaluation.calibration_tables import calibration_tables, temperature_table
 from softaug.report.evaluation.cautions import cautions
+from softaug.report.evaluation.class_table import class_table
 from softaug.report.evaluation.classes import change_picture, confusion_pictures
 from softaug.report.evaluation.curves import ordeal_pictures, training_pictures
 from softaug.report.evaluation.drawing import Picture
@@ -31,7 +37,7 @@ from softaug.report.evaluation.settings import (
     recipes,
 )
 from softaug.report.evaluation.shapes import Comparison
-from softaug.report.evaluation.tables import main_table, pair_table, run_table, temperature_table
+from softaug.report.evaluation.tables import main_table, pair_table, run_table, split_images
 from softaug.report.page import environment
 
 REPORT, FIGURES = "report.html", "figures"
@@ -66,6 +72,7 @@ def draw_all(comparison: Comparison) -> dict[str, list[Picture]]:
     pairs = enumerate(comparison["pairs"])
     return {
         "reliability": reliability_pictures(arms),
+        "second": second_reliability_pictures(arms),
         "histograms": histogram_pictures(arms),
         "robustness": ordeal_pictures(arms),
         "changes": [change_picture(pair, comparison, index) for index, pair in pairs],
@@ -102,6 +109,9 @@ def _content(comparison: Comparison) -> dict[str, Any]:
         "main": main_table(comparison),
         "pairs": [pair_table(p, comparison["measures"], index) for index, p in enumerate(pairs)],
         "pair_names": [f"{pair['arm']} against {pair['against']}" for pair in pairs],
+        "split": arms[0]["evaluations"][0]["split"],
+        "calibration": calibration_tables(comparison),
+        "classes": class_table(arms),
         "temperature": temperature_table(comparison),
         "every_run": run_table(comparison),
         "whole": whole_cards(arms),
@@ -136,5 +146,5 @@ def _lead(comparison: Comparison) -> str:
     seeds = "; ".join(f"{arm['name']}: {', '.join(map(str, arm['seeds']))}" for arm in arms)
     return (
         f"{models} on {data}, {len(first['class_names'])} classes, "
-        f"{first['sets']['test']['n']:,} test images. Seeds of {seeds}."
+        f"{split_images(first)}. Seeds of {seeds}."
     )

@@ -17,6 +17,7 @@ from softaug.report.evaluation.shapes import (
     Comparison,
     Evaluation,
     Measure,
+    Measured,
     Ordeal,
     Pair,
     TestSet,
@@ -27,7 +28,7 @@ from softaug.report.json_file import read_json
 from softaug.report.results import Reliability
 from softaug.report.shape import check_shape
 
-SCHEMA = 1
+SCHEMA = 2
 FILES = ("comparison.json", "evaluation.json")
 RERUN = "run `softaug evaluate` and `softaug compare` again"
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
@@ -69,6 +70,9 @@ def check_comparison(value: Mapping[str, Any], who: str = "report") -> Compariso
     comparison = cast(Comparison, value)
     _check_measures(comparison["measures"], who)
     _check_arms(comparison, who)
+    for arm in comparison["arms"]:
+        for evaluation in arm["evaluations"]:
+            _check_calibration(comparison["calibration"], evaluation["sets"], who)
     for pair in comparison["pairs"]:
         _check_pair(pair, comparison, who)
     return comparison
@@ -117,11 +121,20 @@ def _check_evaluation(evaluation: Evaluation, first: Evaluation, who: str) -> No
     _need(bool(names), who, "there must be classes", names)
     _need(names == first["class_names"], who, "all must have the same classes", names)
     _need(bool(evaluation["members"]), who, "there must be at least one member", "none")
-    _need("test" in evaluation["sets"], who, "sets must hold test", list(evaluation["sets"]))
+    for member in evaluation["members"]:
+        finished = member["finished"]
+        _need(isinstance(finished, bool), who, "finished must be true or false", finished)
+    split = evaluation["split"]
+    _need(split in evaluation["sets"], who, f"sets must hold {split}", list(evaluation["sets"]))
+    _need(split == first["split"], who, f"all must be measured on {first['split']}", split)
+    _check_measures([*evaluation["measures"]], who)
+    _check_intervals(evaluation["measures"], who)
+    _check_calibration(evaluation["calibration"], evaluation["sets"], who)
     for name, measured in evaluation["sets"].items():
         _check_set(measured, f"{who}, set {name!r}")
-    edges, wanted = _edges(evaluation), _edges(first)
-    _need(edges == wanted, who, "all must have the same bins of confidence", edges)
+    for name in (name for name in evaluation["sets"] if name in first["sets"]):
+        edges, wanted = _edges(evaluation["sets"][name]), _edges(first["sets"][name])
+        _need(edges == wanted, who, "all must have the same bins of confidence", edges)
     _need(bool(evaluation["temperature"]["values"]), who, "there must be a temperature", "none")
     _check_classes(evaluation, who)
     levels = {name: ordeal["levels"] for name, ordeal in evaluation["robustness"].items()}
@@ -141,10 +154,29 @@ def _shown(evaluation: Evaluation) -> tuple[list[tuple[int, int]], list[tuple[fl
     return whole, [(hidden["share"], len(hidden["images"])) for hidden in examples["occluded"]]
 
 
-def _edges(evaluation: Evaluation) -> tuple[list[float], list[float], int]:
-    test = evaluation["sets"]["test"]
-    parts = test["reliability"]
-    return parts["before"]["edges"], parts["after"]["edges"], len(test["histogram"]["right"])
+def _edges(measured: TestSet) -> tuple[list[float], list[float], int]:
+    parts = measured["reliability"]
+    return parts["before"]["edges"], parts["after"]["edges"], len(measured["histogram"]["right"])
+
+
+def _check_intervals(measures: list[Measured], who: str) -> None:
+    for measure in measures:
+        ends = measure["interval"]
+        good = ends is None or (isinstance(ends, list) and _are_numbers(ends) and len(ends) == 2)
+        _need(good, who, f"the interval of {measure['key']} must be null or two numbers", ends)
+
+
+def _are_numbers(values: list[object]) -> bool:
+    return all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
+
+
+def _check_calibration(figures: list[Measure], sets: Mapping[str, TestSet], who: str) -> None:
+    _check_measures(figures, who)
+    for key in (figure["key"] for figure in figures):
+        for name, measured in sets.items():
+            good = key in measured["before"] and key in measured["after"]
+            rule = f"set {name!r} must hold {key} before and after scaling"
+            _need(good, who, rule, list(measured["before"]))
 
 
 def _check_set(measured: TestSet, who: str) -> None:
@@ -153,8 +185,6 @@ def _check_set(measured: TestSet, who: str) -> None:
     histogram = measured["histogram"]
     same = len(histogram["right"]) == len(histogram["wrong"]) > 0
     _need(same, who, "the histogram must have as many right as wrong bins", histogram)
-    for key, ends in measured["intervals"].items():
-        _need(len(ends) == 2, who, f"the interval of {key} must have two ends", ends)
 
 
 def _check_bins(bins: Reliability, who: str) -> None:
@@ -166,8 +196,9 @@ def _check_bins(bins: Reliability, who: str) -> None:
 
 def _check_classes(evaluation: Evaluation, who: str) -> None:
     num, classes = len(evaluation["class_names"]), evaluation["per_class"]
-    lengths = [len(classes["count"]), len(classes["error"]), *map(len, classes["confusion"])]
-    good = lengths == [num] * (num + 2)
+    columns = (classes["error"], classes["nll"], classes["brier"])
+    lengths = [len(classes["count"]), *map(len, columns), *map(len, classes["confusion"])]
+    good = lengths == [num] * (num + 4)
     _need(good, who, f"per_class must be about {num} classes", lengths)
 
 

@@ -5,8 +5,8 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 
-from softaug.report.evaluation.shapes import Arm, Comparison, Evaluation
-from softaug.report.evaluation.tables import NONE, Cell, Table, plain_table
+from softaug.report.evaluation.shapes import Arm, Comparison, Member
+from softaug.report.evaluation.tables import NONE, Cell, Column, Table, plain_table
 
 _OWN = ("name", "seed")  # differ from run to run by design
 
@@ -67,7 +67,7 @@ def member_table(arms: Sequence[Arm]) -> Table:
         [
             Cell(arm["name"]),
             Cell(str(member["seed"]), member["seed"]),
-            Cell(f"{member['step']:,}", member["step"], (str(member["step"]),)),
+            Cell(_steps(member), member["step"], (str(member["step"]), str(member["num_steps"]))),
             Cell(member["folder"]),
             Cell(member["weights_sha256"][:12], csv=(member["weights_sha256"],)),
         ]
@@ -75,8 +75,16 @@ def member_table(arms: Sequence[Arm]) -> Table:
         for evaluation in arm["evaluations"]
         for member in evaluation["members"]
     ]
-    heads = ["Arm", "Seed", "Steps", "Folder", "SHA-256 of the weights"]
-    return plain_table("runs", "The trained networks.", heads, rows)
+    columns = (
+        *(Column("Arm"), Column("Seed"), Column("Steps", ("Step", "Steps in all"))),
+        *(Column("Folder"), Column("SHA-256 of the weights")),
+    )
+    return Table("runs", "The trained networks.", columns, tuple(map(tuple, rows)))
+
+
+def _steps(member: Member) -> str:
+    rest = "" if member["finished"] else f" of {member['num_steps']:,}"
+    return f"{member['step']:,}{rest}"
 
 
 def environment_rows(comparison: Comparison) -> list[tuple[str, str]]:
@@ -100,36 +108,17 @@ def _plain(value: object) -> str:
 
 
 def commands(comparison: Comparison) -> list[str]:
-    """The commands that make such a file again."""
+    """The commands that make such a file again: train, evaluate, compare."""
     evaluations = [e for arm in comparison["arms"] for e in arm["evaluations"]]
-    train = [
-        f"softaug train {shlex.quote(str(PurePath(member['folder'], 'recipe.json')))}"
-        for e in evaluations
-        for member in e["members"]
-    ]
-    evaluate = [_evaluate(e) for e in evaluations]
-    if len(evaluations) == 1:
-        return [*train, *evaluate]
-    folders = " ".join(shlex.quote(_result_folder(e)) for e in evaluations)
-    return [*train, *evaluate, f"softaug compare {folders}"]
+    folders = dict.fromkeys(m["folder"] for e in evaluations for m in e["members"])
+    evaluate = [evaluation["command"] for evaluation in evaluations]
+    compare = [comparison["command"]] if comparison["command"] else []
+    return [*map(_train, folders), *evaluate, *compare]
 
 
-def _evaluate(evaluation: Evaluation) -> str:
-    folders = [shlex.quote(member["folder"]) for member in evaluation["members"]]
-    draws = sorted({ordeal["draws"] for ordeal in evaluation["robustness"].values()})
-    also = [shlex.quote(f"{name}=...") for name in evaluation["sets"] if name != "test"]
-    parts = ["softaug evaluate", *folders]
-    parts += ["--ensemble"] if len(folders) > 1 else []
-    parts += [f"--draws {draws[0]}"] if draws else []
-    parts += ["--also", *also] if also else []
-    return " ".join(parts)
-
-
-def _result_folder(evaluation: Evaluation) -> str:
-    """Where `softaug evaluate` puts its result: with the run, or beside the first of several."""
-    first = PurePath(evaluation["members"][0]["folder"])
-    alone = len(evaluation["members"]) == 1
-    return str(first if alone else first.parent / f"ensemble-{first.name}")
+def _train(folder: str) -> str:
+    recipe = str(PurePath(folder, "recipe.json"))
+    return shlex.join(["softaug", "train", recipe, "--out", folder])
 
 
 def recipes(arms: Sequence[Arm]) -> list[tuple[str, str]]:

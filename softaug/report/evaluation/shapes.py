@@ -1,5 +1,6 @@
 """The shape of evaluation.json and comparison.json: what the page reads of them."""
 
+from collections.abc import Sequence
 from typing import Literal, TypedDict
 
 from softaug.report.results import Reliability
@@ -15,6 +16,13 @@ class Measure(TypedDict):
     percent: object  # true or false
     digits: int
     higher_is_better: object  # true or false
+
+
+class Measured(Measure):
+    """A measure with its value in one evaluation."""
+
+    value: float
+    interval: object  # the two ends over images, or null
 
 
 class Estimate(TypedDict):
@@ -51,17 +59,6 @@ class Temperature(TypedDict):
     how: str
 
 
-class Calibration(TypedDict):
-    """The measures of calibration that the page speaks of."""
-
-    nll: float
-    brier: float
-    ece_10: float
-    ece_15: float
-    ece_15_mass: float
-    gap: float
-
-
 class Diagrams(TypedDict):
     """Bins of confidence before and after temperature scaling."""
 
@@ -82,18 +79,19 @@ class TestSet(TypedDict):
     n: int
     error: float
     top5_error: float
-    before: Calibration
-    after: Calibration
-    intervals: dict[str, list[float]]
+    before: dict[str, float]
+    after: dict[str, float]
     reliability: Diagrams
     histogram: Histogram
 
 
 class PerClass(TypedDict):
-    """Images and error of each class, and how often it was taken for which."""
+    """Images, error, NLL and Brier score of each class, and how often it was taken for which."""
 
     count: list[int]
     error: list[float | None]
+    nll: list[float | None]
+    brier: list[float | None]
     confusion: list[list[int]]
 
 
@@ -141,6 +139,8 @@ class Member(TypedDict):
     folder: str
     seed: int
     step: int
+    num_steps: int
+    finished: object  # true or false
     weights_sha256: str
     metrics: list[dict[str, object]]
 
@@ -154,11 +154,15 @@ class Evaluation(TypedDict):
     recipe: dict[str, object]
     members: list[Member]
     class_names: list[str]
+    split: str
     temperature: Temperature
     sets: dict[str, TestSet]
     per_class: PerClass
     robustness: dict[str, Ordeal]
     examples: Examples
+    measures: list[Measured]
+    calibration: list[Measure]
+    command: str
     environment: dict[str, object]
 
 
@@ -189,9 +193,22 @@ class Comparison(TypedDict):
     schema: int
     kind: str
     measures: list[Measure]
+    calibration: list[Measure]
     arms: list[Arm]
     pairs: list[Pair]
+    command: str
     environment: dict[str, object]
+
+
+def main_set(evaluation: Evaluation) -> TestSet:
+    """What was measured on the split that the evaluation is about."""
+    return evaluation["sets"][evaluation["split"]]
+
+
+def shared_sets(arms: Sequence[Arm]) -> list[str]:
+    """Sets of images that every evaluation was measured on, the split first."""
+    every = [evaluation["sets"] for arm in arms for evaluation in arm["evaluations"]]
+    return [name for name in every[0] if all(name in sets for sets in every)]
 
 
 def show(measure: Measure, value: float) -> str:

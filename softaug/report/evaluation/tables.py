@@ -4,7 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from softaug.metrics import Estimate, Interval, seed_interval
-from softaug.report.evaluation.shapes import Arm, Comparison, Measure, Pair, scaled, show, signed
+from softaug.report.evaluation.shapes import (
+    Arm,
+    Comparison,
+    Evaluation,
+    Measure,
+    Pair,
+    scaled,
+    show,
+    signed,
+)
 
 NONE = "–"
 SIGNS = {"better": "▲", "worse": "▼", "no difference shown": "=", "not tested": "·"}
@@ -110,8 +119,21 @@ def mean_text(measure: Measure, arm: Arm) -> str:
 
 def image_ends(measure: Measure, arm: Arm) -> str:
     """The 95 % interval over images of the arm's first run; empty where there is none."""
-    ends = arm["evaluations"][0]["sets"]["test"]["intervals"].get(measure["key"], [])
-    return " to ".join(show(measure, end) for end in ends)
+    for measured in arm["evaluations"][0]["measures"]:
+        ends = measured["interval"]
+        if measured["key"] == measure["key"] and isinstance(ends, list):
+            return " to ".join(show(measure, end) for end in ends)
+    return ""
+
+
+def set_images(evaluation: Evaluation, name: str) -> str:
+    """How many images a set holds, and of which: "1,000 test images"."""
+    return f"{evaluation['sets'][name]['n']:,} {name} images"
+
+
+def split_images(evaluation: Evaluation) -> str:
+    """How many images of which split were measured on."""
+    return set_images(evaluation, evaluation["split"])
 
 
 def main_table(comparison: Comparison) -> Table:
@@ -122,11 +144,11 @@ def main_table(comparison: Comparison) -> Table:
     for measure in comparison["measures"]:
         best = best_arms(comparison, measure)
         cells = [_mean_cell(measure, arm, arm["name"] in best) for arm in arms]
-        rows.append((_label(measure), *cells))
-    test = arms[0]["evaluations"][0]["sets"]["test"]
+        rows.append((label_cell(measure), *cells))
     star = ", ★ best mean of the row, which need not be a difference beyond chance"
     caption = (
-        f"{over_seeds(arms)}; {test['n']:,} test images. ↓ lower is better, ↑ higher is better"
+        f"{over_seeds(arms)}; {split_images(arms[0]['evaluations'][0])}. "
+        f"↓ lower is better, ↑ higher is better"
         f"{star if len(arms) > 1 else ''}. NLL: negative log-likelihood. ECE: expected "
         "calibration error, the mean gap between confidence and accuracy. Scaled: after "
         "temperature scaling."
@@ -146,9 +168,10 @@ def over_seeds(arms: Sequence[Arm]) -> str:
     return f"Mean ± standard error over n = {told} seeds{alone}"
 
 
-def _label(measure: Measure) -> Cell:
+def label_cell(measure: Measure, *, arrowed: bool = True) -> Cell:
     """A measure as the heading of a row, with the way that is better."""
-    return Cell(f"{measure['label']}\N{NO-BREAK SPACE}{arrow(measure)}", csv=(measure["label"],))
+    way = f"\N{NO-BREAK SPACE}{arrow(measure)}" if arrowed else ""
+    return Cell(f"{measure['label']}{way}", csv=(measure["label"],))
 
 
 def _arm_column(name: str) -> Column:
@@ -226,7 +249,7 @@ def _pair_row(pair: Pair, measure: Measure) -> tuple[Cell, ...]:
         value = scaled(measure, found)
         shown = Cell(signed(measure, found), value, (repr(value),))
     return (
-        _label(measure),
+        label_cell(measure),
         shown,
         _range_cell(measure, seed_range(pair, key)),
         _image_cell(measure, image_range(pair, key)),
@@ -264,33 +287,3 @@ def run_table(comparison: Comparison) -> Table:
             rows.append((Cell(arm["name"]), Cell(str(seed), seed), *cells))
     heads = ["Arm", "Seed", *(measure["label"] for measure in measures)]
     return plain_table("every-run", "Every evaluation, each measure.", heads, rows)
-
-
-def temperature_table(comparison: Comparison) -> Table:
-    """The temperatures of every evaluation and what they do."""
-    rows = []
-    for arm in comparison["arms"]:
-        for seed, evaluation in zip(arm["seeds"], arm["evaluations"], strict=True):
-            test, fitted = evaluation["sets"]["test"], evaluation["temperature"]
-            values = fitted["values"]
-            told = Cell(", ".join(f"{v:.3f}" for v in values), values[0], (_joined(values),))
-            rows.append(
-                (
-                    Cell(arm["name"]),
-                    Cell(str(seed), seed),
-                    told,
-                    number(test["before"]["nll"], 3),
-                    number(test["after"]["nll"], 3),
-                    number(test["before"]["ece_15"], 2, 100),
-                    number(test["after"]["ece_15"], 2, 100),
-                    Cell(fitted["how"]),
-                )
-            )
-    heads = ["Arm", "Seed", "Temperature", "NLL before", "NLL after"]
-    heads += ["ECE before, %", "ECE after, %", "How it was fitted"]
-    caption = "Above 1, the network was over-confident; below 1, under-confident."
-    return plain_table("temperature", caption, heads, rows)
-
-
-def _joined(values: Sequence[float]) -> str:
-    return " ".join(map(repr, values))

@@ -1,4 +1,4 @@
-"""A comparison in the terminal: measures against arms, then what each pair shows."""
+"""An evaluation or a comparison in the terminal: measures, then what each pair shows."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from softaug.report.evaluation.calibration_tables import direction
 from softaug.report.evaluation.cautions import cautions
 from softaug.report.evaluation.reading import read_comparison
 from softaug.report.evaluation.shapes import Comparison, Measure, Pair, signed
@@ -30,6 +31,8 @@ def print_comparison(path: Path, console: Console) -> None:
         _print_lines(comparison, console)
     best = "; * best mean" if len(comparison["arms"]) > 1 else ""
     _say(console, f"{over_seeds(comparison['arms'])}{best}.")
+    for arm in comparison["arms"]:
+        _say(console, direction(arm))
     for caution in cautions(comparison):
         _say(console, f"Mind: {caution}")
     for pair in comparison["pairs"]:

@@ -20,6 +20,11 @@ MEASURES = [
 ]
 
 
+FIGURES = ["nll", "brier", "ece_10", "ece_15", "ece_15_mass", "l2_15_mass_debiased"]
+FIGURES += ["ece_15_classwise", "mce_15", "gap"]
+NAMES = ("key", "label", "percent", "digits", "higher_is_better")
+
+
 def make_png(level):
     packed = io.BytesIO()
     Image.new("RGB", (8, 8), (level, level, level)).save(packed, "PNG")
@@ -37,14 +42,14 @@ def make_bins(accuracy):
 
 def make_test_set(error):
     calibration = {"nll": 2 * error, "brier": error, "ece_10": 0.03, "ece_15": error / 2}
-    calibration |= {"ece_15_mass": 0.025, "gap": 0.01}
+    calibration |= {"ece_15_mass": 0.025, "l2_15_mass_debiased": 0.02, "ece_15_classwise": 0.004}
+    calibration |= {"mce_15": 0.2, "gap": 0.01}
     return {
         "n": 1000,
         "error": error,
         "top5_error": 0.0,
         "before": calibration,
-        "after": {**calibration, "nll": 1.5 * error, "ece_15": error / 4},
-        "intervals": {"error": [error - 0.02, error + 0.02]},
+        "after": {**calibration, "nll": 1.5 * error, "ece_15": error / 4, "gap": -0.02},
         "reliability": {"before": make_bins(0.9), "after": make_bins(0.95)},
         "histogram": {"right": [0, 10, 60, 800], "wrong": [5, 10, 15, 100]},
     }
@@ -81,6 +86,8 @@ def make_member(name, seed, error):
         "folder": folder,
         "seed": seed,
         "step": 15,
+        "num_steps": 15,
+        "finished": True,
         "weights_sha256": "ab" * 32,
         "metrics": rows,
     }
@@ -91,20 +98,41 @@ def make_environment():
     return {**versions, "date": "2026-11-16T04:38:10+00:00"}
 
 
+def make_measured(test, occluded):
+    error = test["error"]
+    values = [error, test["before"]["nll"], test["before"]["ece_15"], occluded]
+    rows = [dict(zip(NAMES, row, strict=True)) for row in MEASURES]
+    intervals = [[error - 0.02, error + 0.02], None, None, None]
+    parts = zip(rows, values, intervals, strict=True)
+    return [{**row, "value": value, "interval": ends} for row, value, ends in parts]
+
+
+def make_calibration():
+    """All figures, in percent but NLL and Brier."""
+    rows = [(key, key, key not in ("nll", "brier"), 2, False) for key in FIGURES]
+    return [dict(zip(NAMES, row, strict=True)) for row in rows]
+
+
 def make_evaluation(name, seed, error):
     ordeal = {"accuracy": [1 - error, 0.5 - error], "se": [0.01, 0.02], "draws": 2, "n": 1000}
     return {
-        "schema": 1,
+        "schema": 2,
         "kind": "evaluation",
         "name": name,
         "recipe": make_recipe(name, seed),
         "members": [make_member(name, seed, error)],
         "class_names": CLASSES,
+        "split": "test",
         "temperature": {"values": [1.25], "how": "fitted on 100 images that were held out"},
         "sets": {"test": make_test_set(error)},
+        "measures": make_measured(make_test_set(error), 0.5 - error),
+        "calibration": make_calibration(),
+        "command": f"softaug evaluate /runs/{name}-seed{seed} --draws 2",
         "per_class": {
             "count": [10, 10, 0],
             "error": [error, 0.2, None],
+            "nll": [2 * error, 0.5, None],
+            "brier": [error, 0.25, None],
             "confusion": [[9, 1, 0], [0, 8, 2], [0, 0, 0]],
         },
         "robustness": {"occlusion": {"levels": [0.0, 0.4], **ordeal}},
@@ -157,13 +185,14 @@ def make_pair():
 
 
 def make_comparison():
-    names = ("key", "label", "percent", "digits", "higher_is_better")
     return {
-        "schema": 1,
+        "schema": 2,
         "kind": "comparison",
-        "measures": [dict(zip(names, row, strict=True)) for row in MEASURES],
+        "measures": [dict(zip(NAMES, row, strict=True)) for row in MEASURES],
+        "calibration": make_calibration(),
         "arms": [make_arm(name) for name in ERRORS],
         "pairs": [make_pair()],
+        "command": "softaug compare /runs/hard-seed0 /runs/hard-seed1 --out both",
         "environment": make_environment(),
     }
 
@@ -200,4 +229,5 @@ def many_classes():
     rows = [[90 if i == j else int(j == (i + 1) % 100) * i for j in range(100)] for i in range(100)]
     errors = [place / 200 for place in range(100)]
     found["per_class"] = {"count": [100] * 100, "error": errors, "confusion": rows}
+    found["per_class"] |= {"nll": errors, "brier": errors}
     return found

@@ -109,7 +109,10 @@ def test_numbers_are_those_of_the_file(page):
         "cat , test image 7",
         "dog: 12.5 %",
         "40 % hidden",
-        "softaug compare /runs/hard-seed0",
+        "softaug train /runs/hard-seed0/recipe.json --out /runs/hard-seed0",
+        "softaug evaluate /runs/soft-seed1 --draws 2",
+        "softaug compare /runs/hard-seed0 /runs/hard-seed1 --out both",
+        "+1.00 ± 0.00, over",  # gap before scaling
         "EPYC",
     ):
         assert shown in page.text, shown
@@ -117,7 +120,7 @@ def test_numbers_are_those_of_the_file(page):
 
 def test_tables_can_be_sorted_and_copied(page, page_text):
     tables = [attrs for attrs in page.all("table") if "data-label" in attrs]
-    assert {"all-measures", "pair-0", "temperature", "every-run", "runs"} <= {
+    assert {"all-measures", "pair-0", "temperature", "every-run", "runs", "every-class"} <= {
         attrs["id"] for attrs in tables
     }
     assert all(attrs.get("scope") in ("row", "col") for attrs in page.all("th"))
@@ -183,6 +186,23 @@ def test_one_evaluation(evaluation, tmp_path):
     assert "6.00" in page.text
     assert not (tmp_path / "figures" / "class-change-0-soft.svg").exists()
     assert (tmp_path / "figures" / "confusion-0-soft.svg").exists()
+
+
+def test_second_sets_have_reliability_figures_and_a_calibration_table(evaluation):
+    evaluation["sets"] |= {"v2": evaluation["sets"]["test"], "V2": evaluation["sets"]["test"]}
+    page = Page(rendered(evaluation))
+    figures = {attrs["id"] for attrs in page.all("figure")}
+    for name in ("also-0-v2", "also-1-v2"):
+        for when in ("before", "after"):
+            assert f"figure-reliability-{name}-{when}-0-soft" in figures
+    labels = [attrs["data-label"] for attrs in page.all("table") if "data-label" in attrs]
+    assert {"Calibration on test images", "Calibration on v2 images"} <= set(labels)
+
+
+def test_an_unfinished_run_is_a_caution_on_the_page(evaluation):
+    evaluation["members"][0] |= {"step": 5, "finished": False}
+    text = Page(rendered(evaluation)).text
+    assert "Mind, before you trust it: Training was not finished: soft, seed 0, at step 5" in text
 
 
 def test_a_hundred_classes_are_a_picture_and_the_most_confused(many_classes):

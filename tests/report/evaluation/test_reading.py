@@ -17,24 +17,17 @@ def test_a_comparison_is_preferred_in_a_folder(comparison, evaluation, tmp_path)
 
 
 def test_one_evaluation_is_one_arm_without_pairs(evaluation):
-    evaluation["sets"]["new"] = evaluation["sets"]["test"]
     found = check_comparison(evaluation)
     assert [arm["name"] for arm in found["arms"]] == ["soft"]
     assert found["pairs"] == []
-    values = found["arms"][0]["values"]
-    assert values["error"] == [0.06]
-    assert values["nll_scaled"] == [0.09]
-    assert values["occlusion/0.4"] == [0.44]
-    assert values["new/error"] == [0.06]
-    labels = {measure["key"]: measure["label"] for measure in found["measures"]}
-    assert labels["occlusion/0.4"] == "Accuracy, 40% hidden, %"
-
-
-def test_the_adapter_has_the_measures_of_a_real_comparison(evaluation):
-    compare = pytest.importorskip("softaug.evaluation.compare")
-    found = check_comparison(evaluation)["measures"]
-    wanted = [*compare.MEASURES, *compare._robustness(evaluation)]
-    assert found == [compare._shown(measure) for measure in wanted]
+    assert found["arms"][0]["values"] == {
+        "error": [0.06],
+        "nll": [0.12],
+        "ece_15": [0.03],
+        "occlusion/0.4": [0.44],
+    }
+    assert found["measures"] == evaluation["measures"]
+    assert found["calibration"] == evaluation["calibration"]
 
 
 def break_at(value, path, new):
@@ -53,7 +46,7 @@ FIRST = ("arms", 0, "evaluations", 0)
     ("path", "new", "rule"),
     [
         (("kind",), "study", "kind comparison or evaluation, got str study"),
-        (("schema",), 2, "schema 1, got int 2"),
+        (("schema",), 1, "schema 2, got int 1; run `softaug evaluate`"),
         (("arms",), [], "at least one arm"),
         (("pairs",), KeyError, "pairs must be there"),
         (("arms", 1, "name"), "hard", "different names"),
@@ -69,6 +62,13 @@ FIRST = ("arms", 0, "evaluations", 0)
         ((*FIRST, "sets", "test", "reliability", "before", "count"), [1], "3 bins"),
         ((*FIRST, "robustness", "occlusion", "se"), [], "2 values"),
         ((*FIRST, "temperature", "values"), [], "a temperature"),
+        ((*FIRST, "split"), "validation", "sets must hold validation"),
+        ((*FIRST, "measures", 0, "interval"), [1], "interval of error must be null or two numbers"),
+        ((*FIRST, "measures", 0, "value"), None, "value must be a number"),
+        ((*FIRST, "sets", "test", "after", "gap"), KeyError, "'test' must hold gap before and aft"),
+        (("calibration", 0, "key"), "new", "'test' must hold new before and after"),
+        ((*FIRST, "members", 0, "finished"), 1, "finished must be true or false"),
+        ((*FIRST, "per_class", "nll"), [0.5], "per_class must be about 3 classes"),
         ((*FIRST, "examples", "whole", 0, "png"), 'x" onload="', "png must be base64"),
         ((*FIRST, "examples", "whole", 0, "label"), 3, "labels must be in 0..2"),
         ((*FIRST, "examples", "whole", 0, "answers"), [[9, 0.5]], "a class and a confidence"),

@@ -6,10 +6,18 @@ import pytest
 from rich.console import Console
 
 from softaug.report.evaluation import print_comparison
+from softaug.report.evaluation.calibration_tables import calibration_tables
 from softaug.report.evaluation.cautions import cautions
+from softaug.report.evaluation.class_table import class_table
+from softaug.report.evaluation.examples import whole_cards
 from softaug.report.evaluation.headline import findings
 from softaug.report.evaluation.reading import check_comparison
-from softaug.report.evaluation.settings import commands, environment_rows, recipe_tables
+from softaug.report.evaluation.settings import (
+    commands,
+    environment_rows,
+    member_table,
+    recipe_tables,
+)
 from softaug.report.evaluation.tables import main_table, pair_table, run_table
 
 
@@ -75,17 +83,60 @@ def test_recipe_tables_part_what_differs(comparison):
 
 
 def test_commands_make_it_again(comparison):
-    comparison["arms"][0]["evaluations"][0]["members"][0]["folder"] = "/my runs/a; rm"
+    comparison["arms"][0]["evaluations"][0]["members"][0]["folder"] = "my runs/a; rm"
     found = commands(comparison)
-    assert found[0] == "softaug train '/my runs/a; rm/recipe.json'"
+    assert found[0] == "softaug train 'my runs/a; rm/recipe.json' --out 'my runs/a; rm'"
     assert "softaug evaluate /runs/soft-seed0 --draws 2" in found
-    assert found[-1].startswith("softaug compare '/my runs/a; rm' /runs/hard-seed1")
+    assert found[-1] == "softaug compare /runs/hard-seed0 /runs/hard-seed1 --out both"
 
 
-def test_commands_of_an_ensemble(evaluation):
+def test_commands_of_an_ensemble_train_each_member_once(evaluation):
     evaluation["members"] *= 2
+    evaluation["command"] = "softaug evaluate a a --ensemble --out b"
     found = commands(check_comparison(evaluation))
-    assert found[-1] == "softaug evaluate /runs/soft-seed0 /runs/soft-seed0 --ensemble --draws 2"
+    assert found == [
+        "softaug train /runs/soft-seed0/recipe.json --out /runs/soft-seed0",
+        "softaug evaluate a a --ensemble --out b",
+    ]
+
+
+def test_calibration_before_and_after_of_every_figure(comparison):
+    ((name, table),) = calibration_tables(comparison)
+    assert name == "test"
+    keys = [figure["label"] for figure in comparison["calibration"]]
+    assert [row[0].csv[0] for row in table.rows] == keys
+    assert len(keys) == 9
+    heads = [column.name for column in table.columns]
+    assert heads == ["Figure", "hard, before", "hard, after", "soft, before", "soft, after"]
+    assert texts(table)[0][1:3] == ["0.24 ± 0.04", "0.18 ± 0.03"]  # NLL: 0.20, 0.28; 0.15, 0.21
+    assert texts(table)[-1][1:3] == ["+1.00 ± 0.00, over", "−2.00 ± 0.00, under"]
+    assert [float(part) for part in table.rows[0][1].csv] == pytest.approx([0.24, 0.04, 2])
+
+
+def test_calibration_of_one_evaluation_on_each_of_its_sets(evaluation):
+    evaluation["sets"]["new"] = {**evaluation["sets"]["test"], "n": 60}
+    tables = calibration_tables(check_comparison(evaluation))
+    assert [name for name, _ in tables] == ["test", "new"]
+    assert [column.name for column in tables[1][1].columns] == ["Figure", "Before", "After"]
+    assert tables[1][1].caption.startswith("60 new images")
+
+
+def test_a_set_that_one_run_lacks_is_not_compared(comparison):
+    hard = comparison["arms"][0]["evaluations"][0]
+    hard["sets"]["new"] = hard["sets"]["test"]
+    assert [name for name, _ in calibration_tables(comparison)] == ["test"]
+
+
+def test_the_class_table_has_error_nll_and_brier_of_each_arm(comparison):
+    table = class_table(comparison["arms"])
+    assert [column.name for column in table.columns][2:5] == [
+        "hard: error, %",
+        "hard: NLL",
+        "hard: Brier score",
+    ]
+    # cat: errors 0.10 and 0.14, NLL twice that; 0.06 and 0.09
+    assert texts(table)[0] == ["cat", "10", "12.0", "0.240", "0.120", "7.5", "0.150", "0.075"]
+    assert texts(table)[2] == ["owl", "0", *"––––––"]
 
 
 def test_environment_tells_all_that_differ(comparison):
@@ -109,6 +160,10 @@ def test_plain_lines_where_there_is_no_terminal(printed):
     lines = printed().splitlines()
     assert lines[0] == "hard (n = 2):"
     assert "  Error, %: 7.50 ± 1.50 *" in lines
+    assert (
+        "soft: over-confident by 1.00 points, after temperature scaling under-confident by 2.00."
+        in lines
+    )
     assert "  Error, %: −4.50 [−10.85 to +1.85], better (n = 2 seeds)" in lines
 
 
@@ -134,6 +189,24 @@ def test_cautions_where_runs_are_not_alike(comparison):
     assert found[1] == "Harmed images were drawn 2 and 3 times, not alike in all runs."
     assert found[2].endswith("fitted on 100 images that were held out; by halves.")
     assert found[3] == "Arms do not have the same seeds: hard 0, 2; soft 0, 1."
+
+
+def test_an_unfinished_run_is_told(comparison):
+    member = comparison["arms"][1]["evaluations"][1]["members"][0]
+    member |= {"step": 1200, "num_steps": 1500, "finished": False}
+    expected = "Training was not finished: soft, seed 1, at step 1,200 of 1,500."
+    assert cautions(comparison) == [expected]
+    assert "1,200 of 1,500" in [row[2].text for row in member_table(comparison["arms"]).rows]
+
+
+def test_the_split_that_was_measured_is_named(evaluation):
+    evaluation["sets"]["validation"] = evaluation["sets"].pop("test")
+    evaluation["split"] = "validation"
+    found = check_comparison(evaluation)
+    assert "1,000 validation images" in main_table(found).caption
+    assert "Measured on 1,000 validation images" in findings(found)[0].note
+    assert whole_cards(found["arms"])[0].note == "validation image 7"
+    assert cautions(found)[0].startswith("There is no test set: all was measured on validation")
 
 
 def test_one_run_is_shown_with_its_interval_over_images(evaluation):

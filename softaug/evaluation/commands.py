@@ -1,0 +1,45 @@
+"""The command lines that make a result file again, as its page shows them."""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def shown_path(path: Path | str) -> str:
+    """A path as a reader may use it: from here where it lies below, else as it was given.
+
+    >>> shown_path(Path.cwd() / "runs" / "a"), shown_path("../b")
+    ('runs/a', '../b')
+    """
+    given, here = Path(path), Path.cwd()
+    below = given.is_absolute() and given.is_relative_to(here) and given != here
+    return str(given.relative_to(here) if below else given)
+
+
+def evaluate_command(
+    runs: Sequence[Path], draws: int, also: Sequence[str], ensemble_out: Path | None
+) -> str:
+    """`softaug evaluate` with all that its numbers depend on, but for where data sets lie.
+
+    >>> evaluate_command([Path("runs/a")], 3, ["v2=my images"], None)
+    "softaug evaluate runs/a --draws 3 --also 'v2=my images'"
+    """
+    parts = ["softaug", "evaluate", *map(shown_path, runs), "--draws", str(draws)]
+    parts += ["--also", *map(_shown_also, also)] if also else []
+    if ensemble_out is not None:
+        parts += ["--ensemble", "--out", shown_path(ensemble_out)]
+    return shlex.join(parts)
+
+
+def compare_command(folders: Sequence[Path], out: Path) -> str:
+    """`softaug compare` of these folders.
+
+    >>> compare_command([Path("runs/a"), Path("runs/b")], Path("a-b"))
+    'softaug compare runs/a runs/b --out a-b'
+    """
+    return shlex.join(["softaug", "compare", *map(shown_path, folders), "--out", shown_path(out)])
+
+
+def _shown_also(text: str) -> str:
+    name, _, paths = text.partition("=")
+    return f"{name}={','.join(map(shown_path, paths.split(',')))}"

@@ -1,0 +1,34 @@
+from dataclasses import replace
+
+from softaug.evaluation.augment_words import describe_augment
+from softaug.recipes import Augment, Cutout, Mix, Noise, NormalOffsets, UniformOffsets, find
+
+HARD = find("cifar100-resnet18-hard").recipe
+
+
+def said(augment, **changes):
+    return describe_augment(replace(HARD, augment=augment, **changes), 32)
+
+
+def test_steps_are_told_in_their_order():
+    order = ("policy", "crop", "flip", "noise", "cutout")
+    augment = Augment(UniformOffsets(4), policy="randaugment", flip=False, order=order)
+    assert said(augment) == "randaugment, crop (offsets up to 4 of 32 pixels; k = 2), hard labels"
+    assert said(replace(augment, flip=True)).split(", ")[2] == "flip"
+
+
+def test_noise_cutout_and_whole_labels_are_told():
+    augment = Augment(
+        NormalOffsets(0.3, k=None), flip=False, noise=Noise(), cutout=Cutout(8, k=3.0)
+    )
+    assert said(augment) == (
+        "crop (offsets normal, sd 0.3 edges; labels whole), noise (sd 0.01; k = 1), "
+        "cutout (8 pixels; k = 3), hard labels"
+    )
+
+
+def test_a_soft_policy_names_its_curves_and_mixing_is_said_not_to_be_drawn():
+    augment = Augment(flip=False, policy="soft-randaugment", curves="naive")
+    words = said(augment, mix=Mix("cutmix"), loss=replace(HARD.loss, soften="target")).split(", ")
+    assert words[0] == "soft-randaugment (naive curves)"
+    assert words[-2:] == ["cutmix (not drawn)", "soft targets"]
