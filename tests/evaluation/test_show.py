@@ -11,6 +11,7 @@ from softaug import DrawKey, SoftCrop, SoftErase, confidence, retained
 from softaug.data.folder import read_image
 from softaug.evaluation.show import count_classes, show, show_transforms
 from softaug.evaluation.show_draws import augmented, draw_versions
+from softaug.evaluation.show_picture import MOST_LINES
 from softaug.recipes import NormalOffsets, UniformOffsets, find
 from softaug.recipes.recipe import DataSpec
 from softaug.training.augmentation import Chain, build_chain
@@ -181,3 +182,38 @@ def test_the_command_takes_the_classes_of_the_recipe_or_those_given(photos, tmp_
     recipe = "digits-resnet8-soft"
     show("transforms", tuple(photos), recipe=recipe, draws=1, size=16, classes=given, out=out)
     assert told in out.read_text()
+
+
+WRONG = {
+    "no image": ({"images": []}, "at least one image must be given, got none; name image files"),
+    "no draw": ({"draws": 0}, "draws must be a whole number >= 1"),
+    "small": ({"size": 4}, "size must be a whole number >= 8"),
+    "one class": ({"num_classes": 1}, "classes must be a whole number >= 2"),
+    "seed": ({"seed": -1}, "seed must be a whole number >= 0"),
+    "ending": ({"out": "a.pngg"}, r"must be one of 'png', 'svg', got 'pngg'; did you mean 'png'"),
+    "no ending": ({"out": "png"}, r"must be one of 'png', 'svg', got ''"),
+    "missing": ({"images": ["none.png"]}, r"none\.png must be an image file, got no such file"),
+    "folder": ({"images": ["."]}, "must be an image file, got a folder"),
+    "no image file": ({"images": ["text.png"]}, r"text\.png must be an image that can be read"),
+    "many": ({"draws": 8 * MOST_LINES}, "at most 150 lines of versions, got 2 images of 150"),
+    "file as folder": ({"out": "text.png/a.png"}, r"a\.png must be a file that can be written"),
+    "folder as file": ({"out": "there.png"}, r"there\.png must be a file that can be written"),
+}
+
+
+@pytest.mark.parametrize(("changes", "rule"), WRONG.values(), ids=WRONG)
+def test_bad_input_is_refused(photos, tmp_path, changes, rule):
+    (tmp_path / "text.png").write_text("no picture")
+    (tmp_path / "there.png").mkdir()
+    given = {"images": photos, "out": "a.png", "draws": 1, "size": 16, **changes}
+    images = [tmp_path / path for path in given.pop("images")]
+    out = tmp_path / given.pop("out")
+    with pytest.raises(ValueError, match=f"^show: .*{rule}"):
+        show_transforms(images, SOFT, out, **given)
+    assert not (tmp_path / "a.png").exists()
+
+
+def test_a_crop_that_leaves_nothing_is_refused_with_the_edge(photos, tmp_path):
+    far = with_augment(HARD, crop=UniformOffsets(16))
+    with pytest.raises(ValueError, match="reach must be below the image's edge 16, got 16"):
+        show_transforms(photos, far, tmp_path / "a.png", draws=1, size=16)
