@@ -186,6 +186,14 @@ def test_a_shift_is_in_whole_pixels_toward_zero(name):
     assert left.tolist() == pytest.approx([0.5, 0.5, 0.5, 0.5, 0.4, 0.5])
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_share_of_whole_pixels_shifts_by_these(dtype):
+    for edge in (29, 49, 93, 331):
+        share = (torch.arange(edge + 1, dtype=torch.float64) / edge).to(dtype)
+        left = in_frame("translate-x", share, 8, edge).double()
+        torch.testing.assert_close(left, 1 - share.double(), atol=1e-5, rtol=0)
+
+
 @pytest.mark.parametrize("name", GEOMETRIC)
 def test_the_share_in_frame_is_that_of_the_pixels_shown(name):
     strength = torch.linspace(-1, 1, 41, dtype=torch.float64)
