@@ -119,7 +119,7 @@ SETTINGS = [
     (lambda: TableCurve("strength", (), ()), "lost must run from 0 to 1"),
     (lambda: TableCurve("strength", (0.0, 1.0), (1.1, 0.5)), "of retained must be a number in 0.."),
     (lambda: TableCurve("strength", 0.5, (1.0, 0.5)), "lost must be a tuple of numbers, got float"),
-    (lambda: find_curves("who", "niave"), "'naive' or a JSON file, got 'niave'; did you mean 'nai"),
+    (lambda: find_curves("who", "niave"), "or a JSON file, got 'niave'; did you mean 'nai"),
     (lambda: find_curves("who", 3), "who: curves must be a name, a path or a mapping, got int 3"),
     (lambda: find_curves("who", {"rotate": 2.0}), "curve of 'rotate' must be a Curve or a TableC"),
     (lambda: find_curves("who", {"rotat": SOME["rotate"]}), "'rotat'; did you mean 'rotate'?"),
