@@ -31,9 +31,7 @@ def test_the_readme_loop_runs_and_trains():
     assert not torch.equal(before, model[1].weight)
 
 
-@pytest.mark.parametrize(
-    "page", ["docs/guide.md", "docs/evaluation.md", "docs/methods.md", "docs/curves.md"]
-)
+@pytest.mark.parametrize("page", ["docs/guide.md", "docs/evaluation.md", "docs/methods.md"])
 def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # what it writes goes there
     exec(python_blocks(page), {"__name__": "page"})
