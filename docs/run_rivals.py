@@ -3,7 +3,7 @@
     python docs/run_rivals.py RUNS [--seeds 3] [--processes 2]
 
 Finished runs are only read, broken ones go on: the same command can be given again. Then
-`docs/collect_rivals.py RUNS/comparison` puts the numbers into the page.
+docs/collect_rivals.py puts the numbers into the page.
 """
 
 import argparse

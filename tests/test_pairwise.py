@@ -10,18 +10,30 @@ from softaug import (
     DrawKey,
     Mixup,
     OnlineSmoothing,
+    SoftAffine,
     SoftCrop,
     SoftCutout,
     SoftErase,
     SoftLabel,
     SoftLoss,
     SoftNoise,
+    SoftPolicy,
     UniformCrop,
 )
 
 CLASSES, NUM = 5, 8
 TABLE = torch.softmax(torch.arange(25.0).view(5, 5).cos(), 1)
-TRANSFORMS = [None, SoftCrop(), UniformCrop(4), SoftErase(), SoftCutout(5), SoftNoise()]
+TRANSFORMS = [
+    None,
+    SoftCrop(),
+    UniformCrop(4),
+    SoftErase(),
+    SoftCutout(5),
+    SoftNoise(),
+    SoftAffine(),
+    SoftPolicy("trivial"),
+    SoftPolicy("rand"),
+]
 MIXES = [None, Mixup(), CutMix()]
 LOSSES = {
     **{f"soften={mode}": {"soften": mode} for mode in ("none", "target", "weight", "both")},

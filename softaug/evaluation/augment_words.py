@@ -21,20 +21,19 @@ def describe_augment(recipe: Recipe, size: int) -> str:
     """
     words = _step_words(recipe.augment, size)
     steps = [words[step] for step in recipe.augment.order if words[step]]
-    mixed = [] if recipe.mix is None else [f"{recipe.mix.kind} (not drawn)"]
+    mixed = [] if recipe.mix.kind == "none" else [f"{recipe.mix.kind} (not drawn)"]
     return ", ".join([*steps, *mixed, LABELS[recipe.loss.soften]])
 
 
 def _step_words(augment: Augment, size: int) -> dict[str, str]:
-    policy, noise, cutout = augment.policy, augment.noise, augment.cutout
-    if augment.curves is not None:
-        policy = f"{policy} ({augment.curves} curves)"  # type: ignore[assignment]
+    noise, cutout = augment.noise, augment.cutout
+    curves = "" if augment.curves is None else f" ({augment.curves} curves)"
     return {
-        "policy": "" if policy == "none" else policy,
+        "policy": "" if augment.policy == "none" else augment.policy + curves,
         "flip": "flip" if augment.flip else "",
         "crop": f"crop ({_offsets(augment, size)}{_k(augment.crop.k)})",
-        "noise": f"noise (sd {noise.sigma * noise.noise_sd:g}{_k(noise.k)})" if noise else "",
-        "cutout": f"cutout ({cutout.length} pixels{_k(cutout.k)})" if cutout else "",
+        "noise": f"noise (sd {noise.sigma * noise.noise_sd:g}{_k(noise.k)})" if noise.sigma else "",
+        "cutout": f"cutout ({cutout.length} pixels{_k(cutout.k)})" if cutout.length else "",
     }
 
 

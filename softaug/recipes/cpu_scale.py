@@ -99,7 +99,7 @@ def _soft_policy(hard: Entry, arm: str, curves: str) -> Entry:
     """What the operations of TrivialAugment leave softens the labels, what a crop leaves not."""
     augment = hard.recipe.augment
     whole = replace(augment.crop, k=None)
-    softly = replace(augment, crop=whole, policy="soft-trivialaugment", curves=curves)
+    softly = replace(augment, crop=whole, policy="trivialaugment", curves=curves)
     about = f"Small: a TrivialAugment that softens by {curves} curves; crops leave labels whole"
     return derive(hard, arm, about, augment=softly, loss=softened(hard.recipe, "both"))
 

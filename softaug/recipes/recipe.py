@@ -17,17 +17,20 @@ from softaug.models.registry import check_known
 from softaug.weighting import WEIGHTINGS
 
 FILLS = ("data-mean", "image-mean", "black")
-POLICIES = (
-    "none",
-    "randaugment",
-    "trivialaugment",
-    "autoaugment",
-    "soft-randaugment",
-    "soft-trivialaugment",
-)
+POLICIES = ("none", "randaugment", "trivialaugment", "autoaugment")
+WITH_CURVES = ("randaugment", "trivialaugment")
 STEPS = ("policy", "flip", "crop", "noise", "cutout")
-MIXINGS = ("mixup", "cutmix", "manifold-mixup")
+MIXINGS = ("none", "mixup", "cutmix", "manifold-mixup")
 PRECISIONS = ("float32", "bfloat16", "float16")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _check_not_negative(who: str, name: str, value: float) -> None:
+    if not (_is_number(value) and 0 <= value < float("inf")):
+        refuse(who, f"{name} must be a number >= 0", value)
 
 
 @dataclass(frozen=True)
@@ -103,15 +106,15 @@ def _check_softening(who: str, k: float | None) -> None:
 class Noise:
     """The paper's additive noise: alpha times normal pixels, alpha normal for each image."""
 
-    sigma: float = 0.1
-    """standard deviation of alpha"""
+    sigma: float = 0.0
+    """standard deviation of alpha, 0.1 in the paper; 0 is no noise"""
     noise_sd: float = 0.1
     """standard deviation of the pixels, in full ranges of the image"""
     k: float | None = 1.0
     """softening curve, for a loss that softens; None leaves labels whole"""
 
     def __post_init__(self) -> None:
-        check_positive("augment.noise", "sigma", self.sigma)
+        _check_not_negative("augment.noise", "sigma", self.sigma)
         check_positive("augment.noise", "noise_sd", self.noise_sd)
         _check_softening("augment.noise", self.k)
 
@@ -120,15 +123,15 @@ class Noise:
 class Cutout:
     """A square centred anywhere is erased."""
 
-    length: int = 8
-    """its edge in pixels"""
+    length: int = 0
+    """its edge in pixels; 0 is no square"""
     k: float | None = 2.0
     """softening curve, for a loss that softens; None leaves labels whole"""
     fill: Literal["data-mean", "image-mean", "black"] = "data-mean"
     """its colour"""
 
     def __post_init__(self) -> None:
-        check_whole("augment.cutout", "length", self.length, least=1)
+        check_whole("augment.cutout", "length", self.length, least=0)
         _check_softening("augment.cutout", self.k)
         check_choice("augment.cutout", "fill", self.fill, FILLS)
 
@@ -138,19 +141,13 @@ class Augment:
     """What happens to a training image."""
 
     crop: UniformOffsets | NormalOffsets = UniformOffsets()
-    policy: Literal[
-        "none",
-        "randaugment",
-        "trivialaugment",
-        "autoaugment",
-        "soft-randaugment",
-        "soft-trivialaugment",
-    ] = "none"
-    """torchvision's own, with its defaults; the soft ones say what each operation leaves"""
+    policy: Literal["none", "randaugment", "trivialaugment", "autoaugment"] = "none"
+    """torchvision's own, with its defaults; it leaves labels whole"""
     curves: str | None = None
-    """what the operations of a soft policy leave: naive, cifar100 (fitted), or a curves.json"""
-    noise: Noise | None = None
-    cutout: Cutout | None = None
+    """have the policy soften labels by what its operations leave: naive, cifar100 (fitted), or a
+    curves.json"""
+    noise: Noise = Noise()
+    cutout: Cutout = Cutout()
     flip: bool = True
     """left and right are swapped for every other image"""
     order: tuple[Literal["policy", "flip", "crop", "noise", "cutout"], ...] = STEPS  # type: ignore[assignment]
@@ -181,22 +178,15 @@ class Augment:
         return tuple(
             f"{part}.{name}"
             for part, settings in parts.items()
-            if settings is not None
             for name, value in vars(settings).items()
             if _is_number(value)
         )
 
 
 def _check_curves(policy: str, curves: str | None) -> None:
-    if policy.startswith("soft-") and curves is None:
-        remedy = "naive, cifar100, or a curves.json that `softaug curves fit` made"
-        refuse("augment", f"curves must be given for policy {policy}", "none", remedy)
-    if curves is not None and not policy.startswith("soft-"):
-        refuse("augment", "curves are for a soft policy", f"{curves!r} with policy {policy}")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    if curves is not None and policy not in WITH_CURVES:
+        rule = f"curves are for policy {' or '.join(WITH_CURVES)}"
+        refuse("augment", rule, f"{curves!r} with policy {policy}")
 
 
 @dataclass(frozen=True)
@@ -222,8 +212,10 @@ class LossSpec:
         check_choice("loss", "weighting", self.weighting, WEIGHTINGS)
         check_share("loss", "label_smoothing", self.label_smoothing)
         check_share("loss", "online_smoothing", self.online_smoothing)
-        if not (_is_number(self.focal_gamma) and 0 <= self.focal_gamma < float("inf")):
-            refuse("loss", "focal_gamma must be a number >= 0", self.focal_gamma)
+        _check_not_negative("loss", "focal_gamma", self.focal_gamma)
+        if self.prior != "uniform" and self.soften not in ("target", "both"):
+            remedy = "soften the target, or leave the prior uniform"
+            refuse("loss", "prior is for softened targets", f"soften {self.soften}", remedy)
         if self.label_smoothing and self.online_smoothing:
             rule = "one of label_smoothing and online_smoothing must be 0"
             refuse("loss", rule, f"{self.label_smoothing:g} and {self.online_smoothing:g}")
@@ -233,7 +225,7 @@ class LossSpec:
 class Mix:
     """Two images become one; its label is both of theirs."""
 
-    kind: Literal["mixup", "cutmix", "manifold-mixup"] = "mixup"
+    kind: Literal["none", "mixup", "cutmix", "manifold-mixup"] = "none"
     """mixup blends images, cutmix pastes a box, manifold-mixup blends what a layer makes of them"""
     alpha: float = 1.0
     """shares are drawn from Beta(alpha, alpha), one for each step"""
@@ -261,9 +253,7 @@ class Optim:
     def __post_init__(self) -> None:
         check_positive("optim", "lr", self.lr)
         for name in ("momentum", "weight_decay", "warmup_epochs"):
-            value = getattr(self, name)
-            if not _is_number(value) or not 0 <= value < float("inf"):
-                refuse("optim", f"{name} must be a number >= 0", value)
+            _check_not_negative("optim", name, getattr(self, name))
         if self.momentum >= 1:
             refuse("optim", "momentum must be below 1", self.momentum)
         if self.clip_norm is not None:
@@ -299,7 +289,7 @@ class Recipe:
     """a name that softaug.models.create knows, or timm:NAME"""
     data: DataSpec = field(default_factory=DataSpec)
     augment: Augment = field(default_factory=Augment)
-    mix: Mix | None = None
+    mix: Mix = field(default_factory=Mix)
     loss: LossSpec = field(default_factory=LossSpec)
     optim: Optim = field(default_factory=Optim)
     compute: Compute = field(default_factory=Compute)
@@ -328,7 +318,6 @@ class Recipe:
 
 def _check_together(recipe: Recipe) -> None:
     """Refuse what cannot be had together, with the reason."""
-    hidden = recipe.mix is not None and recipe.mix.kind == "manifold-mixup"
-    if hidden and recipe.compute.compile:
+    if recipe.mix.kind == "manifold-mixup" and recipe.compute.compile:
         remedy = "the layer that is mixed changes from step to step"
         refuse("recipe", "compute.compile must be off for manifold-mixup", "on", remedy)

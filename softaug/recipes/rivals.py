@@ -9,6 +9,7 @@ from softaug.recipes.paper_rows import hard_entry, soft_entry, soft_randaugment_
 from softaug.recipes.recipe import Cutout, Mix, Noise
 
 FOCAL_GAMMAS = (1, 2, 5)
+NOISE = Noise(sigma=0.1)
 
 
 def rival_entries() -> list[Entry]:
@@ -74,13 +75,13 @@ def _policies(hard: Entry, soft: Entry) -> list[Entry]:
             soft,
             "soft-policy",
             policy,
-            augment=replace(augment, policy="soft-trivialaugment", curves="cifar100"),
+            augment=replace(augment, policy="trivialaugment", curves="cifar100"),
         ),
         derive(
             soft,
             "soft-policy-naive",
             naive,
-            augment=replace(augment, policy="soft-trivialaugment", curves="naive"),
+            augment=replace(augment, policy="trivialaugment", curves="naive"),
         ),
     ]
 
@@ -88,7 +89,7 @@ def _policies(hard: Entry, soft: Entry) -> list[Entry]:
 def _noise(hard: Entry, soft: Entry) -> list[Entry]:
     """Table 6; where noise alone softens, the usual crop leaves labels whole."""
     augment = hard.recipe.augment
-    whole = replace(augment, crop=replace(augment.crop, k=None), noise=Noise())
+    whole = replace(augment, crop=replace(augment.crop, k=None), noise=NOISE)
     both = soft_randaugment_entry(soft)
     loss = replace(hard.recipe.loss, soften="both")
     return [
@@ -96,7 +97,7 @@ def _noise(hard: Entry, soft: Entry) -> list[Entry]:
             hard,
             "noise",
             "Baseline with additive noise, labels hard",
-            augment=replace(augment, noise=Noise()),
+            augment=replace(augment, noise=NOISE),
         ),
         derive(
             hard,
@@ -109,6 +110,6 @@ def _noise(hard: Entry, soft: Entry) -> list[Entry]:
             both,
             "soft-noise-randaugment",
             "Soft Augmentation by crop and noise, with RandAugment before them",
-            augment=replace(both.recipe.augment, noise=Noise()),
+            augment=replace(both.recipe.augment, noise=NOISE),
         ),
     ]

@@ -75,14 +75,12 @@ def _crop(crop: UniformOffsets | NormalOffsets, fills: Mapping[str, Fill]) -> An
 
 def _noise(augment: Augment) -> AnyTransform | None:
     noise = augment.noise
-    return None if noise is None else SoftNoise(noise.sigma, noise.noise_sd, _k(noise.k))
+    return SoftNoise(noise.sigma, noise.noise_sd, _k(noise.k)) if noise.sigma else None
 
 
 def _cutout(augment: Augment, fills: Mapping[str, Fill]) -> AnyTransform | None:
     cutout = augment.cutout
-    if cutout is None:
-        return None
-    return SoftCutout(cutout.length, _k(cutout.k), fills[cutout.fill])
+    return SoftCutout(cutout.length, _k(cutout.k), fills[cutout.fill]) if cutout.length else None
 
 
 def _k(k: float | None) -> float:
@@ -97,14 +95,11 @@ TORCHVISION: dict[str, Callable[[], Any]] = {
 }
 
 
-SOFT_POLICIES = {"soft-randaugment": "rand", "soft-trivialaugment": "trivial"}
-
-
 def _policy(augment: Augment) -> AnyTransform | None:
     if augment.policy == "none":
         return None
     if augment.curves is not None:
-        return SoftPolicy(SOFT_POLICIES[augment.policy], curves=augment.curves)
+        return SoftPolicy(augment.policy.removesuffix("augment"), curves=augment.curves)
     return PerSample(TORCHVISION[augment.policy]())
 
 

@@ -12,11 +12,10 @@ from softaug.models.manifold_mixup import ManifoldMixup, ManifoldParams
 from softaug.recipes.recipe import Mix, Recipe
 
 
-def image_mixing(mix: Mix | None) -> BatchMix[Any] | None:
+def image_mixing(mix: Mix) -> BatchMix[Any] | None:
     """What mixes the images of a step, if any does."""
-    if mix is None or mix.kind == "manifold-mixup":
-        return None
-    return Mixup(mix.alpha) if mix.kind == "mixup" else CutMix(mix.alpha)
+    kinds: dict[str, type[BatchMix[Any]]] = {"mixup": Mixup, "cutmix": CutMix}
+    return kinds[mix.kind](mix.alpha) if mix.kind in kinds else None
 
 
 def step_key(recipe: Recipe, step: int) -> DrawKey:
@@ -30,8 +29,8 @@ class HiddenMixing:
     Partners are of the process's own images: a layer's output is nowhere else.
     """
 
-    def __init__(self, net: nn.Module, recipe: Recipe, alpha: float) -> None:
-        self._mixup = ManifoldMixup(net.get_submodule("net"), alpha=alpha)
+    def __init__(self, net: nn.Module, recipe: Recipe) -> None:
+        self._mixup = ManifoldMixup(net.get_submodule("net"), alpha=recipe.mix.alpha)
         self._recipe = recipe
 
     def mixing(self, step: int, num: int) -> AbstractContextManager[ManifoldParams]:
@@ -45,7 +44,4 @@ class HiddenMixing:
 
 def hidden_mixing(net: nn.Module, recipe: Recipe) -> HiddenMixing | None:
     """What mixes layers, if the recipe does; `net` standardises, then has the network proper."""
-    mix = recipe.mix
-    if mix is None or mix.kind != "manifold-mixup":
-        return None
-    return HiddenMixing(net, recipe, mix.alpha)
+    return HiddenMixing(net, recipe) if recipe.mix.kind == "manifold-mixup" else None

@@ -26,6 +26,7 @@ from softaug.training.options import RunOptions
 from softaug.training.processes import Processes
 from softaug.training.seeding import mix
 from softaug.training.stopwatch import Stopwatch
+from softaug.transforms.curves import curves_file
 
 
 class TrainingData(NamedTuple):
@@ -115,11 +116,12 @@ def fingerprint(data: TrainingData) -> dict[str, Any]:
 
 def files_sha256(recipe: Recipe) -> dict[str, str]:
     """What tells that the files which a recipe names are still the same."""
-    named = {"augment.curves": recipe.augment.curves, "loss.prior": recipe.loss.prior}
+    curves, prior = recipe.augment.curves, recipe.loss.prior
+    files = {} if curves in (None, "naive") else {"augment.curves": curves_file(str(curves))}
+    if prior not in ("uniform", "coarse"):
+        files["loss.prior"] = Path(prior)
     return {
-        setting: hashlib.sha256(Path(name).read_bytes()).hexdigest()
-        for setting, name in named.items()
-        if name is not None and Path(name).is_file()
+        setting: hashlib.sha256(file.read_bytes()).hexdigest() for setting, file in files.items()
     }
 
 

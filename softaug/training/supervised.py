@@ -84,12 +84,12 @@ class Run:
         self.recipe, self.options, self.team, self.console = recipe, options, team, console
         self.folder = options.folder(recipe)
         self.data = load_data(recipe, options.data_dir)
-        self.files = files_sha256(recipe)
         self.workers = num_workers(options, self.data.train)
         self.clock = Stopwatch(team.device)
         source = self.data.train if self.workers else on_device(self.data.train, team.device)
         self.batches = Batches(recipe, source, self.data.mean, team, self.clock)
         self.learner = make_learner(recipe, self.data, self.batches, team, self.clock)
+        self.files = files_sha256(recipe)  # which are there: they have been read
         self.window = Window(team)
         self.look = 1  # steps in a window
         self.step = 0  # the next one

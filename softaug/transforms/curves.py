@@ -58,13 +58,16 @@ def find_curves(who: str, curves: str | Path | Curves) -> dict[str, AnyCurve]:
         refuse(who, "curves must be a name, a path or a mapping", describe(curves))
     if curves == "naive":
         return dict(NAIVE)
-    if curves in SHIPPED:
-        return read_curves(_FOLDER / f"{curves}.json")
-    names = ("naive", *SHIPPED)
-    if not Path(curves).is_file():
+    names, file = ("naive", *SHIPPED), curves_file(curves)
+    if not file.is_file():
         rule = f"curves must be one of {', '.join(map(repr, names))} or a JSON file"
         refuse(who, rule, repr(str(curves)), nearest(str(curves), names))
-    return read_curves(curves)
+    return read_curves(file)
+
+
+def curves_file(curves: str | Path) -> Path:
+    """Where curves lie that are not "naive": in the package, else where the path says."""
+    return _FOLDER / f"{curves}.json" if curves in SHIPPED else Path(curves)
 
 
 def check_curves(who: str, curves: Curves) -> dict[str, AnyCurve]:

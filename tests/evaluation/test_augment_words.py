@@ -19,7 +19,7 @@ def test_steps_are_told_in_their_order():
 
 def test_noise_cutout_and_whole_labels_are_told():
     augment = Augment(
-        NormalOffsets(0.3, k=None), flip=False, noise=Noise(), cutout=Cutout(8, k=3.0)
+        NormalOffsets(0.3, k=None), flip=False, noise=Noise(0.1), cutout=Cutout(8, k=3.0)
     )
     assert said(augment) == (
         "crop (offsets normal, sd 0.3 edges; labels whole), noise (sd 0.01; k = 1), "
@@ -28,7 +28,7 @@ def test_noise_cutout_and_whole_labels_are_told():
 
 
 def test_a_soft_policy_names_its_curves_and_mixing_is_said_not_to_be_drawn():
-    augment = Augment(flip=False, policy="soft-randaugment", curves="naive")
+    augment = Augment(flip=False, policy="randaugment", curves="naive")
     words = said(augment, mix=Mix("cutmix"), loss=replace(HARD.loss, soften="target")).split(", ")
-    assert words[0] == "soft-randaugment (naive curves)"
+    assert words[0] == "randaugment (naive curves)"
     assert words[-2:] == ["cutmix (not drawn)", "soft targets"]

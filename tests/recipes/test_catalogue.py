@@ -32,19 +32,15 @@ def changes(old, new):
 
 
 def mixed(kind):
-    return ["mix.alpha: (absent) -> 1.0", f'mix.kind: (absent) -> "{kind}"']
+    return [f'mix.kind: "none" -> "{kind}"']
 
 
 def soft_policy(curves):
     lines = [f'augment.curves: null -> "{curves}"']
-    return [*lines, 'augment.policy: "none" -> "soft-trivialaugment"']
+    return [*lines, 'augment.policy: "none" -> "trivialaugment"']
 
 
-NOISY = [
-    "augment.noise.k: (absent) -> 1.0",
-    "augment.noise.noise_sd: (absent) -> 0.1",
-    "augment.noise.sigma: (absent) -> 0.1",
-]
+NOISY = ["augment.noise.sigma: 0.0 -> 0.1"]
 
 
 def test_names_are_unique_and_find_their_own_recipe():
@@ -147,15 +143,7 @@ def test_sigma_decays_at_the_paper_s_scale_on_cifar100_only():
         ("hard", "cutmix", mixed("cutmix")),
         ("hard", "manifold-mixup", mixed("manifold-mixup")),
         ("soft", "soft-mixup", mixed("mixup")),
-        (
-            "hard",
-            "cutout",
-            [
-                'augment.cutout.fill: (absent) -> "data-mean"',
-                "augment.cutout.k: (absent) -> 2.0",
-                "augment.cutout.length: (absent) -> 8",
-            ],
-        ),
+        ("hard", "cutout", ["augment.cutout.length: 0 -> 8"]),
         ("hard", "online-label-smoothing", ["loss.online_smoothing: 0.0 -> 0.5"]),
         ("hard", "focal-gamma1", ["loss.focal_gamma: 0.0 -> 1.0"]),
         ("hard", "focal-gamma2", ["loss.focal_gamma: 0.0 -> 2.0"]),

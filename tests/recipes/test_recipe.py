@@ -94,9 +94,11 @@ def test_a_warm_up_must_end_before_the_run_does():
     assert Recipe("a", "resnet8", optim=Optim(warmup_epochs=4.5), epochs=5).epochs == 5
 
 
-def test_a_schedule_can_change_each_number_of_its_crop():
-    assert Augment(crop=NormalOffsets()).numbers() == ("crop.sigma", "crop.k")
-    assert Augment(crop=UniformOffsets()).numbers() == ("crop.reach", "crop.k")
+def test_a_schedule_can_change_each_number_of_the_augmentation():
+    others = ("noise.sigma", "noise.noise_sd", "noise.k", "cutout.length", "cutout.k")
+    assert Augment(crop=NormalOffsets()).numbers() == ("crop.sigma", "crop.k", *others)
+    assert Augment(crop=UniformOffsets()).numbers() == ("crop.reach", "crop.k", *others)
+    assert Augment(crop=UniformOffsets(k=None)).numbers() == ("crop.reach", *others)
 
 
 def test_a_soft_recipe_with_decay_refuses_a_crop_that_has_no_sigma():

@@ -2,10 +2,14 @@
 
 import itertools
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from one_step import take_step
+import torch
+from one_step import CLASSES, take_step
 
+from softaug.data.prior import describe_prior, guess
+from softaug.files import write_json
 from softaug.recipes import (
     Augment,
     Cutout,
@@ -21,13 +25,13 @@ TRANSFORMS = {
     "hard crop": Augment(UniformOffsets(4)),
     "soft crop": Augment(NormalOffsets(0.3)),
     "whole labels": Augment(NormalOffsets(0.3, k=None)),
-    "noise": Augment(NormalOffsets(0.3), noise=Noise()),
+    "noise": Augment(NormalOffsets(0.3), noise=Noise(0.1)),
     "cutout": Augment(UniformOffsets(4), cutout=Cutout(8)),
     "randaugment": Augment(NormalOffsets(0.3), policy="randaugment"),
-    "soft policy": Augment(NormalOffsets(0.3), policy="soft-trivialaugment", curves="naive"),
+    "soft policy": Augment(NormalOffsets(0.3), policy="trivialaugment", curves="naive"),
 }
 MIXINGS = {
-    "not mixed": None,
+    "not mixed": Mix(),
     "mixup": Mix("mixup"),
     "cutmix": Mix("cutmix"),
     "manifold mixup": Mix("manifold-mixup"),
@@ -37,11 +41,22 @@ LOSSES = {
     "target": LossSpec("target"),
     "weight": LossSpec("weight", "normalised"),
     "both": LossSpec("both"),
+    "batch mean": LossSpec("both", "batch_mean"),
+    "prior": LossSpec("both", prior="prior.json"),
     "label smoothing": LossSpec("both", label_smoothing=0.1),
     "online smoothing": LossSpec("both", online_smoothing=0.5),
     "focal": LossSpec("both", focal_gamma=2.0),
 }
 TRIPLES = list(itertools.product(TRANSFORMS, MIXINGS, LOSSES))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def prior(tmp_path_factory):
+    """A prior for the ten classes, where the recipe looks for it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("prior"))
+        write_json(describe_prior(guess(torch.rand(10, 10)), CLASSES, {}), Path("prior.json"))
+        yield
 
 
 def recipe(transform, mixing, loss):
@@ -70,12 +85,13 @@ def test_manifold_mixup_is_refused_under_compile():
         replace(mixed, compute=replace(mixed.compute, compile=True))
 
 
-@pytest.mark.parametrize(("policy", "curves"), [("none", "naive"), ("randaugment", "cifar100")])
-def test_curves_without_a_soft_policy_are_refused(policy, curves):
-    with pytest.raises(ValueError, match="curves are for a soft policy"):
-        Augment(policy=policy, curves=curves)
+@pytest.mark.parametrize("policy", ["none", "autoaugment"])
+def test_curves_without_a_policy_that_has_them_are_refused(policy):
+    with pytest.raises(ValueError, match="curves are for policy randaugment or trivialaugment"):
+        Augment(policy=policy, curves="naive")
 
 
-def test_a_soft_policy_needs_curves():
-    with pytest.raises(ValueError, match="curves must be given for policy soft-randaugment"):
-        Augment(policy="soft-randaugment")
+@pytest.mark.parametrize("soften", ["none", "weight"])
+def test_a_prior_without_a_soft_target_is_refused(soften):
+    with pytest.raises(ValueError, match="prior is for softened targets"):
+        LossSpec(soften, prior="coarse")

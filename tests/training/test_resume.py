@@ -19,6 +19,7 @@ from softaug.training.checkpoint import load, steps
 from softaug.training.learner import Learner
 from softaug.training.options import RunOptions
 from softaug.training.run_folder import keep_recipe
+from softaug.training.setup import files_sha256
 from softaug.training.supervised import StoppedError, train
 from softaug.training.window import NonFiniteLossError
 from softaug.transforms.curves import NAIVE, Curve, write_curves
@@ -348,7 +349,7 @@ def test_other_images_than_at_the_start_are_refused(tmp_path, monkeypatch):
 def test_another_curve_than_at_the_start_is_refused(tmp_path, monkeypatch):
     file = tmp_path / "mine.json"
     write_curves(file, NAIVE, {})
-    augment = Augment(UniformOffsets(1), policy="soft-trivialaugment", curves=str(file))
+    augment = Augment(UniformOffsets(1), policy="trivialaugment", curves=str(file))
     recipe = tiny(augment=augment)
     folder = crashed(tmp_path / "run", monkeypatch, STEPS + 1, recipe)
     write_curves(file, {**NAIVE, "rotate": Curve("strength", loss=0.5, k=1.0)}, {})
@@ -356,6 +357,13 @@ def test_another_curve_than_at_the_start_is_refused(tmp_path, monkeypatch):
         run(recipe, folder)
     write_curves(file, NAIVE, {})
     assert "augment.curves" in run(recipe, folder)[0]["files_sha256"]
+
+
+def test_a_run_knows_the_curves_of_the_package():
+    shipped = tiny(augment=Augment(policy="trivialaugment", curves="cifar100"))
+    naive = tiny(augment=Augment(policy="trivialaugment", curves="naive"))
+    assert list(files_sha256(shipped)) == ["augment.curves"]
+    assert files_sha256(naive) == {}
 
 
 def test_an_error_with_workers_ends_the_process(tmp_path):
