@@ -79,14 +79,16 @@ def _soft_mild(soft: Entry) -> Entry:
 def _rivals(hard: Entry, mild: Entry) -> list[Entry]:
     """The arms of docs/rivals.md; strengths were chosen there on held-out images."""
     augment = hard.recipe.augment
-    smoothing = replace(hard.recipe.loss, label_smoothing=0.1)
+    smoothing = replace(hard.recipe.loss, label_smoothing=0.05)
     trivial = with_policy(mild.recipe, "trivialaugment")
     about = "Small: soft-mild with TrivialAugment before the crop"
     return [
         mild,
-        derive(hard, "label-smoothing", "Small: labels smoothed by 0.1", loss=smoothing),
-        derive(hard, "mixup", "Small: Mixup", mix=Mix("mixup", alpha=1.0)),
-        derive(hard, "cutout", "Small: Cutout", augment=replace(augment, cutout=Cutout(8))),
+        derive(hard, "label-smoothing", "Small: labels smoothed by 0.05", loss=smoothing),
+        derive(hard, "mixup", "Small: Mixup of alpha 0.2", mix=Mix("mixup", alpha=0.2)),
+        derive(
+            hard, "cutout", "Small: Cutout of 8 pixels", augment=replace(augment, cutout=Cutout(8))
+        ),
         _with_policy(hard, "randaugment", "RandAugment"),
         _with_policy(hard, "trivialaugment", "TrivialAugment"),
         derive(mild, "soft-mild-trivialaugment", about, augment=trivial),
