@@ -1,8 +1,8 @@
 """Keep the numbers of comparisons as one small JSON, and put their tables into docs/rivals.md.
 
-    python docs/collect_rivals.py docs/results/rivals.json RUNS/comparison RUNS/comparison-policy
+    python docs/collect_rivals.py RUNS
 
-Without comparisons the tables are made again from the JSON.
+Without RUNS the tables are made again from docs/results/rivals.json.
 """
 
 import json
@@ -13,6 +13,7 @@ from typing import Any
 from collect_runs import put_between_markers
 
 PAGE = Path(__file__).parent / "rivals.md"
+KEPT = Path(__file__).parent / "results" / "rivals.json"
 FAMILY = "cifar10-resnet8-s2-"
 SHOWN = ("error", "nll", "ece_15", "occlusion/0.2", "occlusion/0.4", "occlusion/0.6")
 
@@ -67,16 +68,39 @@ def spread(estimate: dict[str, Any], measure: dict[str, Any], sign: str) -> str:
     return text if se is None else f"{text} ± {scale * se:.{digits}f}"
 
 
+def tuning_table(rows: list[dict[str, Any]]) -> str:
+    """What was tried on held-out images."""
+    lines = [["arm", "setting", "value", "error, %", "NLL", "ECE (10 bins), %"]]
+    lines += [["---", "---", *["---:"] * 4]]
+    for row in rows:
+        numbers = f"{100 * row['error']:.2f}", f"{row['nll']:.3f}", f"{100 * row['ece']:.2f}"
+        lines.append([row["arm"], f"`{row['setting']}`", f"{row['value']:g}", *numbers])
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def collect(runs: Path) -> dict[str, Any]:
+    """The content of the JSON."""
+
+    def read(name: str) -> Any:
+        return json.loads((runs / name).read_text())
+
+    return {
+        "tuning": read("tuning.json"),
+        "against_hard": slim(read("comparison/comparison.json")),
+        "against_trivialaugment": slim(read("comparison-policy/comparison.json")),
+    }
+
+
 def main() -> None:
     """Collect, then write the tables."""
-    kept, folders = Path(sys.argv[1]), [Path(name) for name in sys.argv[2:]]
-    if folders:
-        files = [json.loads((folder / "comparison.json").read_text()) for folder in folders]
-        kept.write_text(json.dumps([slim(found) for found in files], indent=1) + "\n")
-    hard, policy = json.loads(kept.read_text())
+    if sys.argv[1:]:
+        KEPT.write_text(json.dumps(collect(Path(sys.argv[1])), indent=1) + "\n")
+    kept = json.loads(KEPT.read_text())
+    hard, trivial = kept["against_hard"], kept["against_trivialaugment"]
+    put_between_markers(tuning_table(kept["tuning"]), PAGE, "tuning")
     put_between_markers(table(hard, differences=False), PAGE, "means")
     put_between_markers(table(hard, differences=True), PAGE, "against-hard")
-    put_between_markers(table(policy, differences=True), PAGE, "against-trivialaugment")
+    put_between_markers(table(trivial, differences=True), PAGE, "against-trivialaugment")
 
 
 if __name__ == "__main__":
