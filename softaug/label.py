@@ -132,7 +132,8 @@ def _check_mix_share(share: Tensor | float, like: Tensor) -> Tensor:
         return torch.full_like(like, check_share("mix_labels", "share", share))
     if share.shape not in ((), like.shape) or not share.dtype.is_floating_point:
         refuse("mix_labels", f"share must be a number or [{len(like)}]", describe(share))
-    return _send(share, like.device, non_blocking=False).expand(len(like))
+    no_wait = like.device.type == "cuda"  # to the CPU it would be read before it is there
+    return _send(share, like.device, non_blocking=no_wait).expand(len(like))
 
 
 def _send(part: Tensor, device: torch.device | str, non_blocking: bool) -> Tensor:

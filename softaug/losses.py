@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from softaug.checks import check_choice, check_share, describe, refuse
+from softaug.checks import check_choice, check_share, describe, eager_on_cpu, refuse
 from softaug.label import MixedLabel, SoftLabel, blend
 from softaug.loss_checks import (
     LabelParts,
@@ -148,7 +148,7 @@ class SoftLoss(nn.Module):
     def _validates(self, logits: Tensor) -> bool:
         if self.validate is not None:
             return self.validate
-        return logits.device.type == "cpu" and not torch.compiler.is_compiling()
+        return eager_on_cpu(logits)
 
     def extra_repr(self) -> str:
         prior = "uniform" if self.prior is None else f"tensor of shape {list(self.prior.shape)}"

@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from softaug import (
     DrawKey,
@@ -15,6 +17,7 @@ from softaug import (
     SoftPolicy,
     UniformCrop,
 )
+from softaug.label import mix_labels
 
 TRANSFORMS = [
     SoftCrop(fill=(1, 2, 3)),
@@ -54,6 +57,34 @@ def test_transforms_read_no_value_of_a_batch(transform):
 def test_the_loss_reads_no_value_off_the_cpu(weighting, prior):
     loss = SoftLoss(weighting=weighting, prior=prior).to("meta")
     assert loss(*make_loss_input("meta")).shape == ()
+
+
+class WaitingCopies(TorchDispatchMode):
+    """Counts the copies from the CPU to CUDA that wait; fake tensors need no GPU."""
+
+    num = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        if func is torch.ops.aten._to_copy.default:
+            crosses = (args[0].device.type, out.device.type) == ("cpu", "cuda")
+            self.num += crosses and not kwargs.get("non_blocking", False)
+        return out
+
+
+@each_transform
+def test_a_draw_copies_to_the_gpu_without_waiting(transform):
+    with FakeTensorMode(), WaitingCopies() as waiting:
+        images = torch.empty(4, 3, 16, 20, dtype=torch.uint8, device="cuda")
+        transform.draw(images, key=DrawKey(0, 0, torch.arange(4)))
+    assert waiting.num == 0
+
+
+def test_a_share_of_mixing_is_copied_to_the_gpu_without_waiting():
+    with FakeTensorMode(), WaitingCopies() as waiting:
+        labels = torch.zeros(4, dtype=torch.long, device="cuda")
+        mixed = mix_labels(labels, labels, share=torch.rand(4))
+    assert (mixed.share.device.type, waiting.num) == ("cuda", 0)
 
 
 def test_validate_true_reads_values_anywhere():

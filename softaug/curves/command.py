@@ -13,8 +13,8 @@ from rich.console import Console
 from softaug.checks import check_choice, check_share, refuse
 from softaug.curves.confusion import mean_guesses
 from softaug.curves.figures import draw_figures
-from softaug.curves.measure import MeasureOptions, measure
-from softaug.curves.operation_fit import fit_all
+from softaug.curves.measure import OPERATION_FILL, MeasureOptions, measure
+from softaug.curves.operation_fit import as_table, fit_all
 from softaug.curves.subject import WHO, ImageOptions, about_subject, find_subject
 from softaug.curves.tables import fit_table, prior_table
 from softaug.data.load import load
@@ -28,6 +28,7 @@ def fit(
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional],
     options: Annotated[MeasureOptions, tyro.conf.arg(name="")],
     per_class: bool = False,
+    table: bool = False,
     out: Path = Path("curves.json"),
 ) -> None:
     """Fit what each operation leaves of a label, from how trained networks' accuracy falls.
@@ -36,17 +37,24 @@ def fit(
         runs: Folders that `softaug train` made; several (seeds) are averaged.
         options: What is measured, on which images.
         per_class: One k for each class, held toward the common one where images are few.
+        table: The measured points themselves, made never to rise, in place of a power curve.
         out: File for the curves; plots go into a folder of that name beside it.
     """
     _check_ending(out)
+    if table and per_class:
+        remedy = "leave out one: a table has no k, and a class too few images for points"
+        refuse(WHO, "--table and --per-class exclude each other", "both", remedy)
     console = Console()
     subject = find_subject(runs, options)
     measured = measure(subject, options, console)
     fits = fit_all(measured, per_class)
-    whole = float(measured.whole.mean())
+    if table:
+        fits = {name: as_table(found) for name, found in fits.items()}
+    whole = float(measured.recognised(measured.whole).mean())
     about = {
         **_made(),
         **about_subject(subject, options),
+        "fill": {"crop": list(subject.fill), "operations": OPERATION_FILL},
         "draws": options.draws,
         "accuracy": round(whole, 4),
         "points": {name: found.about() for name, found in fits.items()},

@@ -25,7 +25,7 @@ def mean_guesses(subject: Subject, visible: float, console: Console) -> Tensor:
             places = Generator().manual_seed(mix(done))
             cropped = shifted(images, visible, generator=places, fill=subject.fill)
             for run in subject.runs:
-                total.index_add_(0, labels, predict(run, cropped).double().softmax(1))
+                total.index_add_(0, labels, predict(run, cropped).cpu().double().softmax(1))
             done += len(images)
             show(done, f"{done} of {num} images")
     count = torch.bincount(subject.source.labels, minlength=num_classes) * len(subject.runs)

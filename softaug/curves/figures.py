@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from softaug.curves.measure import CROP
 from softaug.curves.operation_fit import OperationFit
-from softaug.transforms.curves import NAIVE, AnyCurve, Curve
+from softaug.transforms.curves import NAIVE, AnyCurve, Curve, TableCurve
 from softaug.transforms.operations import in_frame
 
 INK, MUTED, GRID, PAPER = "#1c2024", "#5b626a", "#d9dad5", "#fcfcfa"
@@ -52,9 +52,10 @@ def draw_figures(fits: Mapping[str, OperationFit], edge: int, folder: Path) -> l
 
 
 def draw_fit(axes: Axes, name: str, fit: OperationFit, edge: int) -> None:
-    """Points with two standard errors, the common curve, the naive one dashed."""
+    """Points with two standard errors, the curve (of all classes), the naive one dashed."""
     x = torch.linspace(0, 1, 101, dtype=torch.float64)
-    fitted = Curve(fit.curve.of, fit.curve.loss, fit.common_k)
+    is_table = isinstance(fit.curve, TableCurve)
+    fitted = fit.curve if is_table else Curve(fit.curve.of, fit.loss, fit.common_k)
     axes.plot(x, naive_retained(name, x, edge), "--", color=MUTED, lw=1.1, label="naive rule")
     axes.plot(x, fitted(x), color=FITTED, lw=1.6, label="fitted")
     bars = [2 * error for error in fit.retained_error]
@@ -62,8 +63,8 @@ def draw_fit(axes: Axes, name: str, fit: OperationFit, edge: int) -> None:
         fit.x, fit.retained, bars, fmt="o", ms=3, lw=1, color=POINTS, label="measured, ± 2 s.e."
     )
     axes.set(xlim=(0, 1.03), ylim=(-0.05, 1.1))
-    numbers = f"loss {fit.curve.loss:.2f}, k {fit.common_k:.2f}"
-    axes.set_title(f"{name}: {numbers}", loc="left", fontsize=8.5)
+    told = "table" if is_table else f"loss {fit.loss:.2f}, k {fit.common_k:.2f}"
+    axes.set_title(f"{name}: {told}", loc="left", fontsize=8.5)
 
 
 def naive_retained(name: str, x: torch.Tensor, edge: int) -> torch.Tensor:

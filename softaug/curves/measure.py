@@ -1,4 +1,4 @@
-"""Which images are still recognised after each operation, at each strength."""
+"""What images are taken for after each operation, at each strength."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ from softaug.training.seeding import mix
 from softaug.transforms.operations import OPERATIONS, apply_operation
 
 CROP = "crop"
+OPERATION_FILL = 0  # as `SoftPolicy` and torchvision's policies fill; crops fill with the mean
 MEASURABLE = (*(name for name, operation in OPERATIONS.items() if operation.graded), CROP)
 
 
@@ -49,18 +50,22 @@ class MeasureOptions(ImageOptions):
 
 
 class Measured(NamedTuple):
-    """In which share of runs and draws each image was recognised."""
+    """What each image was taken for, by each run in each draw: A answers."""
 
     num_classes: int
     labels: Tensor  # [N] int64
     x: Tensor  # [L], what the operation takes away, above 0 up to 1
-    whole: Tensor  # [N]
-    harmed: dict[str, Tensor]  # operation -> [N, L]
+    whole: Tensor  # [N, 1, A] int32
+    harmed: dict[str, Tensor]  # operation -> [N, L, A] int32
 
     @property
     def chance(self) -> float:
         """Accuracy of one who guesses."""
         return 1 / self.num_classes
+
+    def recognised(self, answers: Tensor) -> Tensor:
+        """In which share of the answers [N, F, A] each image was recognised, [N, F]."""
+        return (answers == self.labels.view(-1, 1, 1)).double().mean(2)
 
 
 def measure(subject: Subject, options: MeasureOptions, console: Console) -> Measured:
@@ -69,10 +74,10 @@ def measure(subject: Subject, options: MeasureOptions, console: Console) -> Meas
     harmed: dict[str, list[Tensor]] = {name: [] for name in options.operations}
     num, done = len(subject.source.labels), 0
     with progress(console, num, "images") as show:
-        for images, labels in stretches(subject):
-            whole.append(recognised(subject, images, labels))
+        for images, _ in stretches(subject):
+            whole.append(taken_for(subject, images)[:, None])
             for name, found in harmed.items():
-                found.append(_levels(subject, options, name, images, labels, done))
+                found.append(_levels(subject, options, name, images, done))
             done += len(images)
             show(done, f"{done} of {num} images")
     x = torch.tensor(options.strengths(), dtype=torch.float64)
@@ -89,28 +94,23 @@ def stretches(subject: Subject) -> Iterator[tuple[Tensor, Tensor]]:
         first += len(images)
 
 
-def recognised(subject: Subject, images: Tensor, labels: Tensor) -> Tensor:
-    """In which share of the runs each image is recognised, [B]."""
-    right = [predict(run, images).argmax(1) == labels for run in subject.runs]
-    return torch.stack(right).double().mean(0)
+def taken_for(subject: Subject, images: Tensor) -> Tensor:
+    """The class that each run takes each image for, [B, runs] int32 on the CPU."""
+    taken = [predict(run, images).argmax(1).cpu() for run in subject.runs]
+    return torch.stack(taken, dim=1).int()
 
 
 def _levels(
-    subject: Subject,
-    options: MeasureOptions,
-    name: str,
-    images: Tensor,
-    labels: Tensor,
-    first: int,
+    subject: Subject, options: MeasureOptions, name: str, images: Tensor, first: int
 ) -> Tensor:
-    """In which share of runs and draws each image is recognised at each level, [B, L]."""
+    """What each run takes each image for at each level in each draw, [B, L, A]."""
     columns = []
     for x in options.strengths():
-        right = [
-            recognised(subject, harm(name, images, x, draw, first, subject.fill), labels)
+        taken = [
+            taken_for(subject, harm(name, images, x, draw, first, subject.fill))
             for draw in range(num_different(name, options.draws))
         ]
-        columns.append(torch.stack(right).mean(0))
+        columns.append(torch.cat(taken, dim=1))
     return torch.stack(columns, dim=1)
 
 
@@ -121,13 +121,15 @@ def num_different(name: str, draws: int) -> int:
     return min(draws, 2 if OPERATIONS[name].signed else 1)
 
 
-def harm(name: str, images: Tensor, x: float, draw: int, first: int, fill: Sequence[int]) -> Tensor:
+def harm(
+    name: str, images: Tensor, x: float, draw: int, first: int, crop_fill: Sequence[int]
+) -> Tensor:
     """The images after an operation that takes `x` away: the same for every network.
 
     `first` is the number of the first image: images take turns in the two directions.
     """
     if name == CROP:
         places = Generator().manual_seed(mix(draw, round(1e6 * x), first))
-        return shifted(images, 1 - x, generator=places, fill=tuple(fill))
+        return shifted(images, 1 - x, generator=places, fill=tuple(crop_fill))
     turn = (torch.arange(len(images)) + first + draw) % 2
-    return apply_operation(name, images, x * (1 - 2 * turn.double()), fill=tuple(fill))
+    return apply_operation(name, images, x * (1 - 2 * turn.double()), fill=OPERATION_FILL)

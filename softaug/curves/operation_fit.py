@@ -9,12 +9,21 @@ import torch
 from torch import Tensor
 
 from softaug.checks import refuse
-from softaug.curves.classes import fit_classes
-from softaug.curves.fit import Fitted, binomial_error, fit_power, level_weights, retained_share
+from softaug.curves.classes import ClassRates, class_rates, fit_classes
+from softaug.curves.fit import (
+    LEAST_K,
+    MOST_K,
+    Fitted,
+    binomial_error,
+    fit_power,
+    level_weights,
+    retained_share,
+)
+from softaug.curves.isotonic import fit_table_curve
 from softaug.curves.measure import CROP, Measured
 from softaug.curves.subject import WHO
 from softaug.metrics import bootstrap_interval
-from softaug.transforms.curves import Curve
+from softaug.transforms.curves import AnyCurve, Curve
 
 ONE_ERROR = 0.6826895  # of a normal law lies within one standard error
 NUM_RESAMPLES = 200
@@ -23,14 +32,16 @@ NUM_RESAMPLES = 200
 class OperationFit(NamedTuple):
     """The curve of an operation and the points that it was fitted to.
 
-    Standard errors are over images: they say nothing of other seeds.
+    Standard errors are over images: they say nothing of other seeds. That of a parameter at a
+    bound of its range is None: resamples stay there, which is no certainty.
     """
 
-    curve: Curve
-    common_k: float  # of all classes together
-    loss_error: float
-    k_error: float
-    misfit: float  # root of the mean square of what the curve misses the points by
+    curve: AnyCurve
+    loss: float  # this and k are of the power curve of all classes, also beside a table
+    common_k: float
+    loss_error: float | None
+    k_error: float | None
+    misfit: float  # root of the mean square of what the common curve misses the points by
     x: list[float]
     accuracy: list[float]
     accuracy_error: list[float]
@@ -46,7 +57,7 @@ class OperationFit(NamedTuple):
 
 def fit_all(measured: Measured, per_class: bool) -> dict[str, OperationFit]:
     """The curve of each operation; networks that know no more than chance are refused."""
-    whole, num = measured.whole.mean(), len(measured.labels)
+    whole, num = measured.recognised(measured.whole).mean(), len(measured.labels)
     if float(whole - measured.chance) < 3 * float(binomial_error(whole, num)):
         rule = f"runs must recognise whole images better than chance, {measured.chance:.3f}"
         got = f"{float(whole):.3f} of {num} images"
@@ -56,27 +67,35 @@ def fit_all(measured: Measured, per_class: bool) -> dict[str, OperationFit]:
 
 def fit_operation(measured: Measured, name: str, per_class: bool) -> OperationFit:
     """The curve of one operation; a crop's ends at chance, for a blank image shows nothing."""
-    right = measured.harmed[name]
-    rows = torch.cat([measured.whole[:, None], right], dim=1)  # [N, 1 + L]
+    whole, right = (measured.recognised(a) for a in (measured.whole, measured.harmed[name]))
+    rows = torch.cat([whole, right], dim=1)  # [N, 1 + L]
     fit = partial(_fit, measured, loss=1.0 if name == CROP else None)
     found, weight = fit(rows.mean(0, keepdim=True))
     common = Fitted(found.loss[0], found.k[0])
     powers = _class_powers(measured, name, common, weight[0]) if per_class else None
-    kept, kept_error = _points(measured, right)
-    missed = kept - (1 - common.loss * measured.x**common.k)
+    kept, kept_error = _points(measured.chance, whole, right)
+    loss, k = float(common.loss), float(common.k)
     of = "visible" if name == CROP else "strength"
     return OperationFit(
-        Curve(of, round(float(common.loss), 4), powers or round(float(common.k), 4)),
-        float(common.k),
-        _error(rows, lambda means: fit(means)[0].loss),
-        _error(rows, lambda means: fit(means)[0].k),
-        float((missed**2).mean().sqrt()),
+        Curve(of, round(loss, 4), powers or round(k, 4)),
+        loss,
+        k,
+        None if loss in (0, 1) else _error(rows, lambda means: fit(means)[0].loss),
+        None if _k_is_bound(common) else _error(rows, lambda means: fit(means)[0].k),
+        _misfit(1 - loss * measured.x**k, kept),
         measured.x.tolist(),
         right.mean(0).tolist(),
         _standard_error(right).tolist(),
         kept.tolist(),
         kept_error.tolist(),
     )
+
+
+def as_table(fit: OperationFit) -> OperationFit:
+    """The same points with a table as their curve, which follows any shape that never rises."""
+    curve = fit_table_curve(fit.curve.of, fit.x, fit.retained, fit.retained_error)
+    x, kept = (torch.tensor(values, dtype=torch.float64) for values in (fit.x, fit.retained))
+    return fit._replace(curve=curve, misfit=_misfit(curve(x), kept))
 
 
 def _fit(measured: Measured, means: Tensor, loss: float | None) -> tuple[Fitted, Tensor]:
@@ -91,28 +110,34 @@ def _fit(measured: Measured, means: Tensor, loss: float | None) -> tuple[Fitted,
 def _class_powers(
     measured: Measured, name: str, common: Fitted, weight: Tensor
 ) -> tuple[float, ...]:
-    labels = measured.labels
-    num = torch.bincount(labels, minlength=measured.num_classes)
-    accuracy = _class_means(measured.harmed[name], labels, num)
-    whole = _class_means(measured.whole[:, None], labels, num)[:, 0]
-    powers = fit_classes(measured.x, accuracy, whole, num, measured.chance, common, weight)
+    whole, harmed = (
+        class_rates(answers, measured.labels, measured.num_classes)
+        for answers in (measured.whole, measured.harmed[name])
+    )
+    hit = torch.cat([whole.hit, harmed.hit], dim=1)
+    false_alarm = torch.cat([whole.false_alarm, harmed.false_alarm], dim=1)
+    powers = fit_classes(measured.x, ClassRates(hit, false_alarm, whole.num), common, weight)
     return tuple(round(k, 4) for k in powers.tolist())
 
 
-def _class_means(rows: Tensor, labels: Tensor, num: Tensor) -> Tensor:
-    """Means [C, F] over the rows [N, F] of each class; 0 where it has none."""
-    sums = rows.new_zeros(len(num), rows.shape[1]).index_add_(0, labels, rows)
-    return sums / num.clamp_min(1)[:, None]
+def _k_is_bound(common: Fitted) -> bool:
+    """Whether k ends at a bound of its range, or says nothing because nothing is lost."""
+    at_bound = any(math.isclose(common.k, bound, rel_tol=1e-6) for bound in (LEAST_K, MOST_K))
+    return at_bound or float(common.loss) == 0
 
 
-def _points(measured: Measured, right: Tensor) -> tuple[Tensor, Tensor]:
+def _misfit(curve: Tensor, kept: Tensor) -> float:
+    return float(((kept - curve) ** 2).mean().sqrt())
+
+
+def _points(chance: float, whole: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
     """What is retained at each level, unclipped, and its standard error, [L].
 
     Whole and harmed images are the same ones, so that their errors partly cancel.
     """
-    knows = measured.whole.mean() - measured.chance
-    kept = (right.mean(0) - measured.chance) / knows
-    return kept, _standard_error((right - kept * measured.whole[:, None]) / knows)
+    knows = whole.mean() - chance
+    kept = (right.mean(0) - chance) / knows
+    return kept, _standard_error((right - kept * whole) / knows)
 
 
 def _standard_error(rows: Tensor) -> Tensor:
@@ -128,4 +153,6 @@ def _error(rows: Tensor, statistic: Callable[[Tensor], Tensor]) -> float:
 
 
 def _rounded(value: Any) -> Any:
+    if value is None:
+        return None
     return [round(v, 4) for v in value] if isinstance(value, list) else round(value, 4)

@@ -2,40 +2,57 @@
 
 from collections.abc import Mapping, Sequence
 
+import torch
 from rich.table import Table
 from torch import Tensor
 
 from softaug.curves.measure import CROP
 from softaug.curves.operation_fit import OperationFit
+from softaug.transforms.curves import AnyCurve, Curve, TableCurve
 
-HEADS = ("operation", "loss", "± s.e.", "k", "± s.e.", "misfit", "at full strength, %")
+HEADS = ("operation", "loss", "± s.e.", "k", "± s.e.", "misfit", "right at full, %")
+TABLE_HEADS = ("operation", "retained at half", "at full", "misfit", HEADS[-1])
+BOUND = "bound"  # of its range, where resamples stay: no error is known
 
 
 def fit_table(fits: Mapping[str, OperationFit], whole: float) -> Table:
-    """Loss and k of each operation with their errors, and accuracy where it is strongest."""
+    """What the curve of each operation says, with errors, and accuracy where it is strongest."""
     table = Table(title=f"accuracy on whole images: {100 * whole:.1f} %", title_justify="left")
-    per_class = any(isinstance(found.curve.k, tuple) for found in fits.values())
-    for head in (*HEADS, "k of classes") if per_class else HEADS:
-        table.add_column(head, justify="left" if head == "operation" else "right")
+    for head in _heads(next(iter(fits.values())).curve):
+        first = head == "operation"  # never cut, however narrow the terminal
+        table.add_column(head, justify="left" if first else "right", no_wrap=first)
     for name, found in fits.items():
-        table.add_row(name, *_numbers(name, found), *_range(found))
+        end = f"{found.misfit:.3f}", f"{100 * found.accuracy[-1]:.1f}"
+        if isinstance(found.curve, TableCurve):
+            table.add_row(name, *_shares(found.curve), *end)
+        else:
+            table.add_row(name, *_numbers(name, found), *end, *_range(found.curve))
     return table
 
 
+def _heads(curve: AnyCurve) -> tuple[str, ...]:
+    if isinstance(curve, TableCurve):
+        return TABLE_HEADS
+    return (*HEADS, "k of classes") if isinstance(curve.k, tuple) else HEADS
+
+
+def _shares(curve: TableCurve) -> list[str]:
+    return [f"{share:.3f}" for share in curve(torch.tensor([0.5, 1.0])).tolist()]
+
+
 def _numbers(name: str, found: OperationFit) -> list[str]:
-    return [
-        f"{found.curve.loss:.3f}",
-        "fixed" if name == CROP else f"{found.loss_error:.3f}",
-        f"{found.common_k:.2f}",
-        f"{found.k_error:.2f}",
-        f"{found.misfit:.3f}",
-        f"{100 * found.accuracy[-1]:.1f}",
-    ]
+    loss_error = "fixed" if name == CROP else _error(found.loss_error, 3)
+    k_error = _error(found.k_error, 2)
+    return [f"{found.loss:.3f}", loss_error, f"{found.common_k:.2f}", k_error]
 
 
-def _range(found: OperationFit) -> list[str]:
+def _error(value: float | None, digits: int) -> str:
+    return BOUND if value is None else f"{value:.{digits}f}"
+
+
+def _range(curve: Curve) -> list[str]:
     """From the least k of a class to the largest, where classes have their own."""
-    k = found.curve.k
+    k = curve.k
     return [f"{min(k):.2f} to {max(k):.2f}"] if isinstance(k, tuple) else []
 
 

@@ -8,6 +8,7 @@ shift, scale and shear; others may be written down.
 import torch
 from torch import Tensor
 
+from softaug.draws import send
 from softaug.transforms.base import pixel_columns, pixel_rows
 
 # Sources halfway between two pixels (rotation by 45 degrees has a row of them) go to the
@@ -65,8 +66,9 @@ def share_in_frame(maps: Tensor, height: int, width: int) -> Tensor:
     the image's border, which encloses nothing), so that the shoelace formula gives the area.
     """
     right, down = width / 2, height / 2
-    frame = maps.new_tensor([[-right, right, right, -right], [-down, -down, down, down]])
-    x, y = _source(maps, *frame)  # [B, 4], the frame's corners in order
+    frame = [[-right, right, right, -right], [-down, -down, down, down]]
+    corners = send(torch.tensor(frame, dtype=maps.dtype), maps.device)
+    x, y = _source(maps, *corners)  # [B, 4], the frame's corners in order
     run, rise = x.roll(-1, 1) - x, y.roll(-1, 1) - y
     # Each edge is cut where it crosses the image's four border lines.
     limits = [(-right - x) / run, (right - x) / run, (-down - y) / rise, (down - y) / rise]

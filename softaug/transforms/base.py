@@ -9,17 +9,11 @@ import torch
 from torch import Generator, Tensor, nn
 from torchvision import tv_tensors
 
-from softaug.checks import (
-    check_images,
-    check_integers,
-    check_positive,
-    describe,
-    eager_on_cpu,
-    refuse,
-)
+from softaug.checks import check_images, check_integers, check_positive, describe, refuse
 from softaug.draws import DrawKey, send, uniforms
 from softaug.label import SoftLabel
 from softaug.softening import retained
+from softaug.transforms.own_k import own_k
 
 Labels = Tensor | int | SoftLabel
 Power = float | Sequence[float]  # k: one number, or one for each class
@@ -122,15 +116,7 @@ class SoftTransform(nn.Module, Generic[P], ABC):
         """What is retained of each label, [B]."""
         if isinstance(self.k, float):
             return retained(params.visible, self.k)
-        return retained(params.visible, self._own_k(self.k, label, params.visible))
-
-    def _own_k(self, powers: tuple[float, ...], label: Tensor | int, visible: Tensor) -> Tensor:
-        """The k of each sample's class, [B], as `visible` is."""
-        labels = torch.as_tensor(label, device=visible.device).view(-1).long()
-        if eager_on_cpu(labels):
-            _check_known(self.name, labels, len(powers))
-        table = send(torch.tensor(powers, dtype=visible.dtype), visible.device)
-        return table[labels]
+        return retained(params.visible, own_k(self.name, self.k, label, like=params.visible))
 
     @abstractmethod
     def _draw(self, uniform: Tensor, height: int, width: int) -> P:
@@ -154,13 +140,6 @@ def _check_power(who: str, k: Any) -> float | tuple[float, ...]:
         check_positive(who, f"k of class {label}", own, infinite=True)
         for label, own in enumerate(k)
     )
-
-
-def _check_known(who: str, labels: Tensor, num_classes: int) -> None:
-    outside = (labels < 0) | (labels >= num_classes)
-    if bool(outside.any()):
-        rule = f"labels must be among the {num_classes} classes that k is given for"
-        refuse(who, rule, int(labels[outside][0]))
 
 
 def _on(device: torch.device, params: P) -> P:

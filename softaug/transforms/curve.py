@@ -8,6 +8,7 @@ from torch import Tensor
 
 from softaug.checks import check_choice, check_positive, check_share, describe, refuse
 from softaug.draws import send
+from softaug.transforms.own_k import own_k
 
 OF = ("strength", "visible")
 
@@ -43,10 +44,7 @@ class Curve:
             return self.k
         if label is None:
             refuse("Curve", "one k for each class needs the labels", "none")
-        label = torch.as_tensor(label).reshape(-1)
-        _check_labels(label, len(self.k))
-        power = _tensor(self.k, x)[label.to(x.device)]
-        return power.view(-1, *[1] * (x.ndim - 1))
+        return own_k("Curve", self.k, label, like=x).view(-1, *[1] * (x.ndim - 1))
 
 
 @dataclass(frozen=True)
@@ -91,16 +89,6 @@ def left(
 ) -> Tensor:
     """What is retained after an operation of this strength that leaves `visible` in frame."""
     return curve(strength.abs() if curve.of == "strength" else 1 - visible, label)
-
-
-def _check_labels(label: Tensor, num_classes: int) -> None:
-    """Refuse labels without a k, where reading them costs no wait and breaks no graph."""
-    if label.device.type != "cpu" or torch.compiler.is_compiling():
-        return
-    for value in (int(label.min()), int(label.max())):
-        if not 0 <= value < num_classes:
-            rule = f"k is for {num_classes} classes, so labels must be in 0..{num_classes - 1}"
-            refuse("Curve", rule, value, "give one k for each class")
 
 
 def _check_shares(name: str, numbers: tuple[float, ...]) -> None:

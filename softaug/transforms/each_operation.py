@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from softaug.checks import eager_on_cpu
 from softaug.transforms.affine_map import render, share_in_frame
 from softaug.transforms.fill import Fill, fill_values
 from softaug.transforms.operations import OPERATIONS, Change, check_operable
@@ -21,7 +22,7 @@ def apply_each(who: str, images: Tensor, operation: Tensor, strength: Tensor, fi
         maps = source_maps(operation, strength, images.shape[-2], images.shape[-1])
         return render(some, maps, fill_values(who, fill, some))
 
-    put = _put_rows if _may_read(images) else _put_masked
+    put = _put_rows if eager_on_cpu(images) else _put_masked
     moving = torch.zeros_like(operation, dtype=torch.bool)
     for index in _MOVING:
         moving = moving | (operation == index)
@@ -50,11 +51,6 @@ Part = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 def _only_strength(change: Change) -> Part:
     return lambda images, operation, strength: change(images, strength)
-
-
-def _may_read(images: Tensor) -> bool:
-    """Whether grouping costs no wait for the device, and breaks no compiled graph."""
-    return images.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
 def _put_rows(out: Tensor, chosen: Tensor, part: Part, *batch: Tensor) -> Tensor:

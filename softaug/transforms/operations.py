@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from softaug.checks import check_choice, check_images, describe, refuse
+from softaug.checks import check_choice, check_images, describe, eager_on_cpu, refuse
 from softaug.transforms import photometric
 from softaug.transforms.affine_map import render, share_in_frame
 from softaug.transforms.fill import Fill, check_fill, fill_values
@@ -22,6 +22,7 @@ Change = Callable[[Tensor, Tensor], Tensor]
 _WIDEST_SHEAR = 0.99
 _WIDEST_TURN = math.radians(135)
 _ALMOST = 1e-4  # a shift of 15.99999 pixels is one of 16, rounded
+_ROUNDING = 1e-3  # by which a resized image may leave 0..1
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,10 @@ def in_frame(name: str, strength: Tensor, height: int, width: int) -> Tensor:
 
 
 def check_operable(who: str, images: Tensor, strength: Tensor) -> None:
-    """Refuse images that are no batch, have neither 1 nor 3 channels, or other strengths."""
+    """Refuse images that are no batch, have neither 1 nor 3 channels, or other strengths.
+
+    And floats outside 0..1, where reading them costs nothing.
+    """
     check_images(who, images)
     if images.ndim != 4 or images.shape[1] not in (1, 3):
         rule = "images must be [B, C, H, W] with 1 or 3 channels"
@@ -128,3 +132,13 @@ def check_operable(who: str, images: Tensor, strength: Tensor) -> None:
     if strength.shape != images.shape[:1] or not strength.is_floating_point():
         rule = f"strength must be one number for each of the {len(images)} images"
         refuse(who, rule, describe(strength))
+    if images.is_floating_point() and eager_on_cpu(images):
+        _check_range(who, images)
+
+
+def _check_range(who: str, images: Tensor) -> None:
+    """Refuse floats outside 0..1: operations clamp to it, which ruins normalised images."""
+    low, high = (float(end) for end in images.detach().aminmax())
+    if not (low >= -_ROUNDING and high <= 1 + _ROUNDING):  # also where one is NaN
+        remedy = "put it before normalising"
+        refuse(who, "float images must be in 0..1", f"{low:.3g} to {high:.3g}", remedy)

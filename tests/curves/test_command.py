@@ -46,6 +46,7 @@ def test_the_file_says_how_it_was_made(fitted, runs):
     points = about["points"]["rotate"]
     assert points["x"] == [0.3333, 0.6667, 1.0]
     assert len(points["accuracy"]) == len(points["retained_error"]) == 3
+    assert about["fill"] == {"crop": [78, 78, 78], "operations": 0}  # the digits' mean
 
 
 def test_the_table_shows_every_operation(fitted):
@@ -70,6 +71,17 @@ def test_per_class_writes_one_k_for_each_class(runs, tmp_path, capsys):
     k = read_curves(out)["translate-x"].k
     assert len(k) == 10
     assert "k of" in capsys.readouterr().out
+
+
+def test_a_table_is_of_the_measured_points(runs, tmp_path):
+    out = tmp_path / "curves.json"
+    operations = ["--operations", "translate-x", "crop", "--levels", "3"]
+    curves_command(["fit", str(runs.held), "--table", "--out", str(out), *FEW, *operations])
+    curves, points = read_curves(out), json.loads(out.read_text())["about"]["points"]
+    for name, curve in curves.items():
+        assert curve.lost == pytest.approx((0, 1 / 3, 2 / 3, 1), abs=1e-5)
+        assert curve.retained[0] == 1
+        assert points[name]["misfit"] < 0.05
 
 
 def test_a_prior_comes_from_confusions_and_serves_these_classes(runs, tmp_path, capsys):
@@ -104,6 +116,7 @@ def test_a_coarse_prior_needs_no_run(tmp_path, monkeypatch):
         (["fit", "run", "--operations", "rotat"], "did you mean 'rotate'"),
         (["fit", "run", "--out", "curves.txt"], "ending of out must be one of '.json'"),
         (["fit", "nowhere"], "nowhere must be a run's folder"),
+        (["fit", "run", "--table", "--per-class"], "exclude each other, got both; leave out one"),
         (["confusion"], "at least one run must be given"),
         (["confusion", "run", "--visible", "1.5"], "visible must be a number in 0..1"),
         (["confusion", "run", "--smoothing", "-1"], "smoothing must be a number in 0..1"),

@@ -1,4 +1,5 @@
 import io
+from types import SimpleNamespace
 
 import torch
 from rich.console import Console
@@ -23,6 +24,14 @@ def test_rows_are_mean_probabilities_of_each_true_class(runs):
     for label in range(10):
         expected = probabilities[subject.source.labels == label].mean(0)
         torch.testing.assert_close(found[label], expected)
+
+
+def test_probabilities_are_computed_on_the_cpu(runs, monkeypatch):
+    logits = torch.zeros(200, 10)
+    elsewhere = SimpleNamespace(cpu=lambda: logits)  # as on a GPU: it must be fetched first
+    monkeypatch.setattr("softaug.curves.confusion.predict", lambda run, images: elsewhere)
+    found, _ = guesses([runs.held], 0.3)
+    torch.testing.assert_close(found, torch.full((10, 10), 0.1, dtype=torch.float64))
 
 
 def test_whole_images_are_mostly_taken_for_what_they_are(runs):

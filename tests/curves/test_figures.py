@@ -4,14 +4,14 @@ from matplotlib.figure import Figure
 
 from softaug.curves.figures import draw_figures, draw_fit, naive_retained
 from softaug.curves.operation_fit import OperationFit
-from softaug.transforms.curves import Curve
+from softaug.transforms.curves import Curve, TableCurve
 
 X = torch.tensor([0.0, 0.5, 1.0], dtype=torch.float64)
 
 
 def fit(of="strength", k=2.0):
     points = [0.5, 1.0], [0.6, 0.2], [0.01, 0.01], [0.75, 0.1], [0.02, 0.03]
-    return OperationFit(Curve(of, 0.9, k), 2.0, 0.01, 0.1, 0.02, *points)
+    return OperationFit(Curve(of, 0.9, k), 0.9, 2.0, 0.01, 0.1, 0.02, *points)
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,15 @@ def test_a_plot_shows_points_with_errors_the_curve_and_the_naive_one():
     (bars,) = axes.containers
     low, high = bars[2][0].get_segments()[0][:, 1]
     assert (low, high) == pytest.approx((0.75 - 0.04, 0.75 + 0.04))
+
+
+def test_a_plot_of_a_table_shows_the_table():
+    axes = Figure().add_subplot()
+    table = TableCurve("strength", (0.0, 0.5, 1.0), (1.0, 0.75, 0.1))
+    draw_fit(axes, "color", fit()._replace(curve=table), edge=32)
+    drawn = axes.get_lines()[1].get_ydata()
+    assert [float(drawn[i]) for i in (0, 50, 100)] == pytest.approx([1, 0.75, 0.1])
+    assert axes.get_title(loc="left") == "color: table"
 
 
 def test_figures_are_named_for_their_operations(tmp_path):

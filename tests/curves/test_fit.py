@@ -1,7 +1,6 @@
 import pytest
 import torch
 
-from softaug.curves.classes import fit_classes
 from softaug.curves.fit import Fitted, binomial_error, fit_power, level_weights, retained_share
 
 X = torch.linspace(0, 1, 10, dtype=torch.float64)[1:]
@@ -89,45 +88,3 @@ def test_what_no_curve_fits_counts_as_an_error_of_each_level():
     missed = kept - (1 - even.loss * X**even.k)
     expected = 1 / ((missed**2).sum() / (9 - 2))
     torch.testing.assert_close(level_weights(X, kept, error), expected.expand(9))
-
-
-COMMON = Fitted(torch.tensor(1.0, dtype=torch.float64), torch.tensor(2.0, dtype=torch.float64))
-OWN = torch.tensor([1.0, 2.0, 4.0, 8.0], dtype=torch.float64)
-
-
-def classes(num, whole=0.9):
-    """Classes whose own k are OWN, measured on `num` images each."""
-    counts = torch.as_tensor(num).expand(4)
-    accuracy = 0.1 + (whole - 0.1) * (1 - X ** OWN[:, None])
-    return fit_classes(X, accuracy, torch.full((4,), whole).double(), counts, 0.1, COMMON, EVEN)
-
-
-def test_classes_with_very_many_images_keep_their_own_k():
-    torch.testing.assert_close(classes(10**9), OWN, rtol=1e-2, atol=0)
-
-
-def test_a_class_without_images_has_the_common_k():
-    found = classes([0, 10**9, 10**9, 10**9])
-    assert float(found[0]) == 2
-    torch.testing.assert_close(found[1:], OWN[1:], rtol=1e-2, atol=0)
-
-
-def test_a_class_that_is_not_recognised_whole_has_the_common_k():
-    assert classes(10**6, whole=0.1).tolist() == [2.0] * 4
-
-
-def test_a_class_with_fewer_images_is_held_closer_to_the_common_k():
-    few, many = classes([30, 10**6, 10**6, 30]), classes(10**6)
-    assert 1.001 < float(few[0]) < 2
-    assert 2 < float(few[3]) < float(many[3])
-
-
-def test_classes_that_differ_by_less_than_their_errors_share_the_common_k():
-    assert classes(3).tolist() == pytest.approx([2.0] * 4)
-
-
-def test_where_nothing_is_lost_all_classes_have_the_common_k():
-    harmless = Fitted(torch.tensor(0.0), torch.tensor(1.0))
-    accuracy, whole = torch.full((2, 9), 0.9), torch.full((2,), 0.9)
-    num = torch.tensor([50, 50])
-    assert fit_classes(X, accuracy, whole, num, 0.1, harmless, EVEN).tolist() == [1.0, 1.0]

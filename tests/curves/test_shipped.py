@@ -2,6 +2,7 @@
 
 import json
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from softaug import DrawKey, SoftPolicy
 from softaug.curves.measure import MEASURABLE
 from softaug.transforms.curves import SHIPPED, read_curves
 
+DOCS = Path(__file__).parents[2] / "docs"
 FOLDER = files("softaug.transforms") / "curves_data"
 each_file = pytest.mark.parametrize("name", ["cifar100"])
 
@@ -54,3 +56,13 @@ def test_a_policy_softens_by_them(name):
     _, naive = SoftPolicy("trivial")(images, labels, key=key)
     assert bool(((fitted.retained >= 0) & (fitted.retained <= 1)).all())
     assert not torch.equal(fitted.retained, naive.retained)
+
+
+def test_the_page_shows_the_numbers_of_the_files(monkeypatch):
+    monkeypatch.syspath_prepend(DOCS)
+    from curves_table import WITHOUT, table
+
+    page = (DOCS / "curves.md").read_text()
+    for path, marker in ((FOLDER / "cifar100.json", "curves"), (WITHOUT, "curves-without")):
+        shown = f"<!-- {marker} -->\n{table(json.loads(path.read_text()))}\n<!-- /{marker} -->"
+        assert shown in page, "run python docs/curves_table.py FILE"

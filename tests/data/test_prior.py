@@ -94,6 +94,14 @@ def test_a_file_is_read_back_and_serves_the_loss(tmp_path):
     assert float(found) == pytest.approx(0.0, abs=1e-6)
 
 
+def test_a_file_of_many_classes_is_read_back(tmp_path):
+    mass = torch.rand(700, 700, generator=torch.Generator().manual_seed(0))
+    rows, names = guess(mass), [f"class{label}" for label in range(700)]
+    (tmp_path / "prior.json").write_text(json.dumps(describe_prior(rows, names, about={})))
+    found = read_prior(str(tmp_path / "prior.json"), names)
+    torch.testing.assert_close(found, rows.float(), rtol=0, atol=1e-8)
+
+
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [

@@ -139,9 +139,9 @@ def touched(name, strength):
 
 def turned(name, strength):
     """Mean way of the pixels of a rotated image that are in frame at every angle."""
-    y, x = torch.meshgrid(torch.arange(40.0), torch.arange(40.0), indexing="ij")
+    y, x = torch.meshgrid(*[torch.arange(40.0) / 40] * 2, indexing="ij")
     images = torch.stack([x, y, x])[None].double().expand(len(strength), 3, 40, 40)
-    disc = (x - 19.5).hypot(y - 19.5) < 18
+    disc = (40 * x - 19.5).hypot(40 * y - 19.5) < 18
     way = (apply_operation(name, images, strength) - images)[:, :2].norm(dim=1)
     return way[:, disc].mean(1)
 
@@ -233,6 +233,14 @@ BAD = [
     ),
     (lambda: apply_operation("color", pictures(3), torch.zeros(3).long()), "got int64 tensor"),
     (lambda: apply_operation("rotate", pictures(3), strengths(0, 0, 0), fill="x"), "fill must be"),
+    (
+        lambda: apply_operation("color", torch.full((1, 3, 8, 8), 1.01), strengths(0)),
+        "apply_operation: float images must be in 0..1, got 1.01 to 1.01; put it before",
+    ),
+    (
+        lambda: apply_operation("color", torch.full((1, 3, 8, 8), torch.nan), strengths(0)),
+        "must be in 0..1, got nan to nan",
+    ),
 ]
 
 

@@ -135,7 +135,7 @@ def test_rows_and_masks_give_the_same_pixels(policy, monkeypatch):
     images = pictures(60)
     params = policy.draw(images, key=DrawKey(1, 0, torch.arange(60)))
     rows = policy.apply(images, params)
-    monkeypatch.setattr(each_operation, "_may_read", lambda images: False)
+    monkeypatch.setattr(each_operation, "eager_on_cpu", lambda images: False)
     assert torch.equal(policy.apply(images, params), rows)
 
 
@@ -225,3 +225,10 @@ def test_bad_settings_are_refused(settings, message):
 def test_images_of_four_channels_are_refused():
     with pytest.raises(ValueError, match="SoftPolicy: images must be"):
         SoftPolicy()(torch.zeros(2, 4, 8, 8), torch.zeros(2).long())
+
+
+def test_normalised_images_are_refused():
+    images = (torch.linspace(0, 1, 2 * 3 * 64).view(2, 3, 8, 8) - 0.5) / 0.25
+    rule = "SoftPolicy: float images must be in 0..1, got -2 to 2; put it before normalising"
+    with pytest.raises(ValueError, match=rule):
+        SoftPolicy()(images, torch.zeros(2).long())

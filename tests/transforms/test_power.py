@@ -91,7 +91,7 @@ def test_bad_powers_are_refused(k, rule):
 
 @pytest.mark.parametrize("label", [3, -1])
 def test_a_label_without_a_curve_is_refused(label):
-    rule = f"SoftCrop: labels must be among the 3 classes that k is given for, got {label}"
+    rule = f"SoftCrop: k is for 3 classes, so labels must be in 0..2, got {label}; give one k"
     with pytest.raises(ValueError, match=rule):
         SoftCrop(k=POWERS)(IMAGES[0], label)
     with pytest.raises(ValueError, match=rule):
