@@ -91,7 +91,8 @@ def evaluate(
     """Measure trained runs: error, calibration, occlusion, shift, noise, classes.
 
     Args:
-        runs: Folders that `softaug train` made; each gets evaluation.json and report.html.
+        runs: Folders that `softaug train` made, ensembles too; each gets evaluation.json and
+            report.html.
         options: What is measured, and where.
         ensemble: Measure the mean of the runs' probabilities, not each run.
         out: Folder for an ensemble's result (default: ensemble-NAME beside the first run).

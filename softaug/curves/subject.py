@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 from softaug.checks import check_whole, refuse
 from softaug.data.images import Source, stratified_order
 from softaug.data.load import load
-from softaug.evaluation.run import TrainedRun, open_run
+from softaug.evaluation.run import TrainedRun, images_of, open_run
 from softaug.recipes.serialise import as_dict
 
 WHO = "curves"
@@ -46,9 +46,9 @@ def find_subject(folders: Sequence[Path], options: ImageOptions) -> Subject:
     """Open the runs; those without held-out images are refused, unless test images may serve."""
     if not folders:
         refuse(WHO, "at least one run must be given", "none", "name a run's folder")
-    runs = [open_run(folder, options.data_dir, options.device) for folder in folders]
+    runs = [open_run(folder, options.data_dir, options.device, WHO) for folder in folders]
     for run in runs[1:]:
-        if _images_of(run) != _images_of(runs[0]):
+        if images_of(run) != images_of(runs[0]):
             rule = f"all runs must be measured on the images of {runs[0].folder}"
             refuse(WHO, rule, run.folder, "its data, or what it held out, are others")
     source = _test(runs[0], options) if options.split == "test" else _held_out(runs[0])
@@ -75,11 +75,6 @@ def _describe_run(run: TrainedRun) -> dict[str, Any]:
         "weights_sha256": run.weights_sha256,
         "recipe": as_dict(run.recipe),
     }
-
-
-def _images_of(run: TrainedRun) -> tuple[Any, ...]:
-    data = run.recipe.data
-    return data.name, data.labels, data.size, data.validation, data.seed
 
 
 def _held_out(run: TrainedRun) -> Source:

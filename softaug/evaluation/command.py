@@ -7,6 +7,7 @@ from rich.console import Console
 
 from softaug.checks import refuse
 from softaug.evaluation.evaluate import EvaluationOptions, evaluate_runs
+from softaug.evaluation.run import runs_in
 
 
 def evaluate_each(
@@ -16,14 +17,19 @@ def evaluate_each(
     out: Path | None,
     console: Console,
 ) -> Iterator[Path]:
-    """Evaluate runs, each or as one ensemble, and yield the folder of each result."""
+    """Evaluate runs, each or as one ensemble, and yield the folder of each result.
+
+    A folder that `softaug train --members` made is one ensemble, or stands for its members.
+    """
     if not runs:
         refuse("evaluate", "at least one run must be given", "none", "name a run's folder")
     if out is not None and not ensemble:
         refuse("evaluate", "out is for --ensemble; a run keeps its own evaluation", out)
-    groups = [tuple(runs)] if ensemble else [(run,) for run in runs]
-    for group in groups:
-        folder = _ensemble_folder(group[0], out) if ensemble else group[0]
+    groups = [(run, runs_in(run)) for run in runs]
+    if ensemble:
+        together = [member for _, group in groups for member in group]
+        groups = [(_ensemble_folder(runs[0], out), together)]
+    for folder, group in groups:
         evaluate_runs(group, folder, options, console)
         yield folder
 

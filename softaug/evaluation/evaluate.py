@@ -21,7 +21,7 @@ from softaug.evaluation.measure_list import CALIBRATION, list_measures
 from softaug.evaluation.measures import halves_temperatures, measures, per_class, scale
 from softaug.evaluation.result_files import EVALUATION, SCHEMA, read_evaluation, write_evaluation
 from softaug.evaluation.robustness import Ordeal, harmed, ordeals, summary
-from softaug.evaluation.run import TrainedRun, chunks, open_run, predict
+from softaug.evaluation.run import TrainedRun, chunks, images_of, open_run, predict, runs_in
 from softaug.metrics import ensemble_logits, fit_temperature
 from softaug.progress import Show, progress
 from softaug.recipes.serialise import as_dict
@@ -55,36 +55,40 @@ def evaluate_runs(
 ) -> dict[str, Any]:
     """Evaluate the network of a run, or the mean of several networks' probabilities.
 
-    Writes evaluation.json and predictions.safetensors into `out`. A folder that holds the
-    evaluation of another ensemble is refused.
+    Writes evaluation.json and predictions.safetensors into `out`. For an ensemble, a folder
+    that is a member's or that holds the evaluation of others is refused.
     """
+    own = _resolved(runs_in(out)) == _resolved(folders)  # `softaug evaluate OUT` is the same
+    if not own:
+        _check_no_member(out, folders)
     members = [open_run(folder, options.data_dir, options.device) for folder in folders]
     _check_alike(members)
-    apart = out not in folders
-    if apart:
+    if not own:
         _check_own(out, members)
     evaluation = Evaluation(members, options, console)
     found = evaluation.measure()
-    ensemble_out = out if apart else None
-    command = evaluate_command(folders, options.draws, options.also, ensemble_out)
+    named, ensemble_out = ([out], None) if own else (folders, out)
+    command = evaluate_command(named, options.draws, options.also, ensemble_out)
     write_evaluation({**found, "command": command}, evaluation.kept, out)
     return read_evaluation(out)
+
+
+def _resolved(folders: Sequence[Path]) -> list[Path]:
+    return [folder.resolve() for folder in folders]
+
+
+def _check_no_member(out: Path, folders: Sequence[Path]) -> None:
+    if out.resolve() in _resolved(folders):
+        rule = "an ensemble's folder must not be a member's, which keeps its own evaluation"
+        refuse("evaluate", rule, out, "choose another --out")
 
 
 def _check_alike(members: Sequence[TrainedRun]) -> None:
     first = members[0]
     for other in members[1:]:
-        if _images_of(other) != _images_of(first):
+        if images_of(other) != images_of(first):
             rule = "runs of an ensemble must be for the same data, the same images held out"
-            refuse("evaluate", rule, f"{_images_of(other)} beside {_images_of(first)}")
-
-
-def _images_of(run: TrainedRun) -> str:
-    """Which images a run is measured on, and which it has never seen."""
-    data = run.recipe.data
-    size = f", size {data.size}" if data.name.startswith("folder:") else ""
-    held = f", {data.validation} held out by seed {data.seed}" if data.validation else ""
-    return f"{data.name} ({data.labels}{size}{held})"
+            refuse("evaluate", rule, f"{images_of(other)} beside {images_of(first)}")
 
 
 def _check_own(out: Path, members: Sequence[TrainedRun]) -> None:

@@ -39,14 +39,17 @@ def image_values(
 def image_intervals(
     evaluation: Mapping[str, Any], kept: Mapping[str, Tensor]
 ) -> dict[str, list[float]]:
-    """95 % bootstrap intervals over images of these and of the ECE (15 bins), by key."""
+    """95 % bootstrap intervals over images of these and of the ECE (15 bins), by key.
+
+    The ECE's, moved to its value by `bootstrap_interval`, ends where ECE does: at 0 and 1.
+    """
     found: dict[str, list[float]] = {}
     for name, values in image_values(evaluation, kept).items():
-        intervals = bootstrap_intervals(values)
+        found |= {key: [one.low, one.high] for key, one in bootstrap_intervals(values).items()}
         gaps = image_gap(kept[f"{name}_logits"].softmax(1), kept[f"{name}_labels"])
-        key = set_key(name, evaluation["split"], "ece_15")
-        intervals[key] = bootstrap_interval(gaps, summed_gap)
-        found |= {key: [one.low, one.high] for key, one in intervals.items()}
+        ece = bootstrap_interval(gaps, summed_gap)
+        ends = [max(ece.low, 0.0), min(ece.high, 1.0)]
+        found[set_key(name, evaluation["split"], "ece_15")] = ends
     return found
 
 

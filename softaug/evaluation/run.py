@@ -1,7 +1,6 @@
 """A trained network, read back from its run's folder."""
 
 import json
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -14,8 +13,10 @@ from softaug.checks import refuse
 from softaug.data.images import Source
 from softaug.recipes import Recipe, from_dict
 from softaug.training import checkpoint
+from softaug.training.batches import steps_per_epoch
 from softaug.training.learner import DTYPES
 from softaug.training.measure import Chunks
+from softaug.training.members import member_folders
 from softaug.training.processes import choose_device
 from softaug.training.run_folder import CHECKPOINTS, RECIPE
 from softaug.training.setup import TrainingData, build_net, fingerprint, load_data
@@ -35,63 +36,72 @@ class TrainedRun(NamedTuple):
     weights_sha256: str
 
 
-def open_run(folder: Path, data_dir: Path | None, device: str) -> TrainedRun:
-    """Load the newest whole checkpoint of a run; what is missing is refused by name."""
-    recipe = read_recipe(folder)
+def runs_in(folder: Path) -> list[Path]:
+    """The runs that a folder stands for: itself, or the members of an ensemble in it."""
+    if (folder / RECIPE).is_file():
+        return [folder]
+    return member_folders(folder) or [folder]
+
+
+def open_run(folder: Path, data_dir: Path | None, device: str, who: str = "evaluate") -> TrainedRun:
+    """Load the newest whole checkpoint of a run; what is missing is refused, in `who`'s name."""
+    recipe = read_recipe(folder, who)
     kept = checkpoint.steps(folder / CHECKPOINTS)
     if not kept:
         remedy = f"`softaug train {folder / RECIPE} --out {folder}` goes on with it"
-        refuse("evaluate", f"{folder} must hold a checkpoint", "none", remedy)
-    found = _load(kept)
+        refuse(who, f"{folder} must hold a checkpoint", "none", remedy)
+    found = _load(kept, who)
     data = load_data(recipe, data_dir)
     if found.state.get("data", fingerprint(data)) != fingerprint(data):
         remedy = "restore recipe.json and the images, or train again"
-        refuse("evaluate", f"images must be those that {folder} was trained on", "others", remedy)
+        refuse(who, f"images must be those that {folder} was trained on", "others", remedy)
     net = build_net(recipe, data)
     part = "ema" if "ema" in found.tensors else "model"
-    _load_weights(net, found.tensors[part], folder)
+    _load_weights(net, found.tensors[part], folder, who)
     manifest = json.loads((found.path / checkpoint.MANIFEST).read_text())
     layout = torch.channels_last if recipe.compute.channels_last else torch.contiguous_format
     net = net.to(choose_device(device)).to(memory_format=layout).eval()  # the bits of training
     sha256 = manifest[f"{part}.safetensors"]
-    return TrainedRun(
-        folder, recipe, data, net, found.state["step"], count_steps(recipe, data), sha256
-    )
+    num_steps = recipe.epochs * steps_per_epoch(len(data.train.labels), recipe)
+    return TrainedRun(folder, recipe, data, net, found.state["step"], num_steps, sha256)
 
 
-def count_steps(recipe: Recipe, data: TrainingData) -> int:
-    """Steps of a training that is finished."""
-    return recipe.epochs * math.ceil(len(data.train.labels) / recipe.batch)
+def images_of(run: TrainedRun) -> str:
+    """Which images a run is measured on, and which it has never seen."""
+    data = run.recipe.data
+    size = f", size {data.size}" if data.name.startswith("folder:") else ""
+    held = f", {data.validation} held out by seed {data.seed}" if data.validation else ""
+    return f"{data.name} ({data.labels}{size}{held})"
 
 
-def read_recipe(folder: Path) -> Recipe:
+def read_recipe(folder: Path, who: str = "evaluate") -> Recipe:
     """The recipe of a run's folder."""
     path = folder / RECIPE
     if not path.is_file():
         remedy = "name a folder that `softaug train` made"
-        refuse("evaluate", f"{folder} must be a run's folder", f"no {RECIPE}", remedy)
+        refuse(who, f"{folder} must be a run's folder", f"no {RECIPE}", remedy)
     try:
         return from_dict(json.loads(path.read_text()))
     except json.JSONDecodeError as broken:
-        refuse("evaluate", f"{path} must be JSON", broken)
+        refuse(who, f"{path} must be JSON", broken)
 
 
-def _load(kept: list[Path]) -> checkpoint.Checkpoint:
+def _load(kept: list[Path], who: str) -> checkpoint.Checkpoint:
     damages = []
     for path in reversed(kept):
         try:
             return checkpoint.load(path)
         except checkpoint.DamagedError as damaged:
             damages.append(f"{path.name}: {damaged}")
-    return refuse("evaluate", f"a checkpoint in {kept[0].parent} must be whole", "; ".join(damages))
+    return refuse(who, f"a checkpoint in {kept[0].parent} must be whole", "; ".join(damages))
 
 
-def _load_weights(net: nn.Module, tensors: dict[str, Tensor], folder: Path) -> None:
+def _load_weights(net: nn.Module, tensors: dict[str, Tensor], folder: Path, who: str) -> None:
     try:
         net.load_state_dict(_weights(tensors))
     except RuntimeError as unlike:
         rule = f"the data of {folder} must have the classes it was trained on"
-        refuse("evaluate", rule, str(unlike).splitlines()[-1].strip())
+        refuse(who, rule, str(unlike).splitlines()[-1].strip())
 
 
 def _weights(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -1,5 +1,6 @@
-"""Intervals over test images: percentile bootstrap, for one model or two on the same images.
+"""Intervals over test images by bootstrap, for one model or two on the same images.
 
+Of a mean the percentiles of its resamples; of anything else they are moved to its value.
 Draws are made on the CPU from `seed`, so that every device gives the same interval.
 """
 
@@ -30,9 +31,10 @@ def bootstrap_interval(
     `values` is [N]: `image_error`, `image_nll`, `image_brier`. For what is not a mean give
     rows [N, F] and a `statistic` that turns means over images [R, F] into [R] numbers:
     `bootstrap_interval(image_gap(probs, labels), summed_gap)` is the calibration error's. A
-    resample adds noise to every bin, so that interval lies too high, the more the confidences
-    spread; do not judge the difference of two models by it. The network stays as it is:
-    nothing is said of other seeds.
+    resample adds noise to every bin and so to that error; therefore the resamples' median is
+    laid on the value, which is always inside. What noise is in the value itself stays, more
+    the more the confidences spread: do not judge the difference of two models by it. The
+    network stays as it is: nothing is said of other seeds.
 
     >>> found = bootstrap_interval(torch.tensor([0.0, 1.0] * 50))
     >>> found.value, round(found.low, 1), round(found.high, 1)
@@ -40,7 +42,7 @@ def bootstrap_interval(
     """
     who = "bootstrap_interval"
     rows = _rows(who, "values", values, statistic)
-    return _interval(who, rows, statistic or _only, level, num_resamples, seed)
+    return _interval(who, rows, statistic, level, num_resamples, seed)
 
 
 def bootstrap_intervals(
@@ -100,7 +102,7 @@ def bootstrap_difference(
         remedy = "both models must be measured on the same images"
         refuse(who, f"second must be {list(first.shape)} as first", describe(second), remedy)
     if statistic is None:
-        return _interval(who, ours - theirs, _only, level, num_resamples, seed)
+        return _interval(who, ours - theirs, None, level, num_resamples, seed)
     columns, measured = ours.shape[1], statistic
 
     def difference(means: Tensor) -> Tensor:
@@ -110,13 +112,21 @@ def bootstrap_difference(
 
 
 def _interval(
-    who: str, rows: Tensor, statistic: Statistic, level: float, num_resamples: int, seed: int
+    who: str,
+    rows: Tensor,
+    statistic: Statistic | None,
+    level: float,
+    num_resamples: int,
+    seed: int,
 ) -> Interval:
     _check_resampling(who, level, num_resamples, seed)
-    value = float(statistic(rows.mean(0, keepdim=True)))
-    found = statistic(_resampled_means(rows, num_resamples, seed))
+    measure = statistic or _only
+    value = float(measure(rows.mean(0, keepdim=True)))
+    found = measure(_resampled_means(rows, num_resamples, seed))
     if found.shape != (num_resamples,):
         refuse(who, "statistic must turn means [R, F] into [R] numbers", describe(found))
+    if statistic is not None:
+        found = found - found.quantile(0.5) + value
     low, high = _ends(found, level).tolist()
     return Interval(value, low, high, len(rows), level)
 

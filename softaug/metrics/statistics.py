@@ -17,6 +17,8 @@ from softaug.metrics.student import t_quantile
 
 Word = Literal["better", "worse", "no difference shown", "not tested"]
 
+_ROUNDING = 1e-9  # of a mean: equal differences of shares have such an s.e., or 0
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -116,7 +118,8 @@ def verdict(
 
     The difference is "ours minus theirs". With two seeds or more it is judged over seeds
     alone (`paired_difference`, Student's t); with fewer over images (`bootstrap_difference`,
-    at the interval's own level), if that is given; else nothing is tested.
+    at the interval's own level), if that is given; else nothing is tested. Seeds that all
+    differ by the same amount say nothing of their spread: they count as fewer.
 
     Limits. "No difference shown" is not "equal": with 2 seeds a difference must be 12.7, with
     3 seeds 4.3 standard errors to show. Student's t takes differences to be about normal. Of
@@ -129,14 +132,30 @@ def verdict(
     no difference shown (n = 3 seeds)
     >>> print(verdict(by_image=Interval(0.2, 0.1, 0.3, 500, 0.95), higher_is_better=True))
     better (n = 500 images, one pair of runs)
+    >>> print(verdict(Estimate(-0.02, 0.0, 2)))
+    not tested (n = 2 seeds)
     """
-    if by_seed is None and by_image is None:
-        refuse("verdict", "a difference by seed or by image is needed", "neither")
-    if by_seed is not None and by_seed.se is not None:
+    if by_seed is not None and can_be_judged(by_seed):
         return Verdict(_word(seed_interval(by_seed), higher_is_better), by_seed.n, "seeds")
     if by_image is not None:
         return Verdict(_word(by_image, higher_is_better), by_image.n, "images")
-    return Verdict("not tested", 1, "seeds")
+    if by_seed is None:
+        refuse("verdict", "a difference by seed or by image is needed", "neither")
+    return Verdict("not tested", by_seed.n, "seeds")
+
+
+def can_be_judged(found: Estimate) -> bool:
+    """Whether Student's t may judge a difference: not one seed, not the same each time.
+
+    Two equal differences are a coincidence (errors are counts), not certainty. A difference
+    of 0 each time is none.
+
+    >>> can_be_judged(Estimate(-0.01, 0.0, 2)), can_be_judged(Estimate(0.0, 0.0, 2))
+    (False, True)
+    """
+    if found.se is None:
+        return False
+    return found.mean == 0 or not found.se <= _ROUNDING * abs(found.mean)  # NaN: judged
 
 
 def check_level(who: str, level: float) -> None:

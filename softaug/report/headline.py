@@ -101,9 +101,10 @@ def _sentence(comparison: Comparison, counts: dict[Word, int]) -> str:
     if all(difference.n == 1 for difference in comparison.differences.values()):
         return f"{arm} and {against} share one seed only: no uncertainty, so no verdict."
     total = sum(counts.values())
+    untested = f", not tested in {counts['not tested']}" if counts["not tested"] else ""
     return (
         f"{arm} against {against}: better in {counts['better']} of {total} measures, worse in "
-        f"{counts['worse']}, no difference shown in {counts['no difference shown']}."
+        f"{counts['worse']}, no difference shown in {counts['no difference shown']}{untested}."
     )
 
 

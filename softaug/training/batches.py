@@ -53,7 +53,7 @@ class Batches(Dataset[Batch]):
         self.clock = clock
         self.mix = image_mixing(recipe.mix)
         self.num = len(source.labels)
-        self.steps_per_epoch = math.ceil(self.num / recipe.batch)
+        self.steps_per_epoch = steps_per_epoch(self.num, recipe)
         self._order: tuple[int, Tensor] = (-1, torch.empty(0))
         self._chains: dict[Augment, Chain] = {}
         _check_shares(self.num, recipe.batch, team.count)
@@ -122,6 +122,11 @@ class Batches(Dataset[Batch]):
         chains = dict.fromkeys(self.chain(epoch) for epoch in range(self.recipe.epochs))
         for chain in chains:
             chain(images, label, DrawKey(self.recipe.seed, 0, index))
+
+
+def steps_per_epoch(num_images: int, recipe: Recipe) -> int:
+    """Steps that take every image once; the last one may be small."""
+    return math.ceil(num_images / recipe.batch)
 
 
 def _check_shares(num: int, batch: int, count: int) -> None:

@@ -10,6 +10,7 @@ from softaug.training.options import RunOptions
 from softaug.training.supervised import train
 
 SUFFIX = "-ensemble"
+MEMBER = "member-seed"
 
 
 def members(recipe: Recipe) -> list[Recipe]:
@@ -29,8 +30,14 @@ def train_members(recipe: Recipe, options: RunOptions, console: Console) -> list
     """Train each network of an ensemble in a folder inside the ensemble's; where they are."""
     folders = []
     for member in members(recipe):
-        folder = options.folder(recipe) / f"member-seed{member.seed}"
+        folder = options.folder(recipe) / f"{MEMBER}{member.seed}"
         console.print(f"member of seed {member.seed}: {folder}", highlight=False, soft_wrap=True)
         train(member, replace(options, out=folder), console)
         folders.append(folder)
     return folders
+
+
+def member_folders(folder: Path) -> list[Path]:
+    """The networks in an ensemble's folder, in the order of their seeds; none in another."""
+    found = (path for path in folder.glob(f"{MEMBER}*") if path.is_dir())
+    return sorted(found, key=lambda path: (len(path.name), path.name))  # 10 after 9

@@ -70,5 +70,5 @@ def test_a_number_of_images_that_is_none_is_refused(runs, images, rule):
 def test_a_folder_that_is_no_run_is_refused(runs, tmp_path):
     broken = shutil.copytree(runs.held, tmp_path / "broken")
     (broken / "recipe.json").unlink()
-    with pytest.raises(ValueError, match=r"must be a run's folder, got no recipe\.json"):
+    with pytest.raises(ValueError, match=r"curves: .* must be a run's folder, got no recipe\.json"):
         find_subject([broken], ImageOptions(device="cpu"))

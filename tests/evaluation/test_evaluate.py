@@ -13,12 +13,13 @@ from rich.console import Console
 
 from softaug.data.load import load
 from softaug.evaluation.command import evaluate_each
+from softaug.evaluation.commands import evaluate_command
 from softaug.evaluation.compare import compare_runs
 from softaug.evaluation.evaluate import Evaluation, EvaluationOptions
 from softaug.evaluation.measures import measures
 from softaug.evaluation.result_files import read_evaluation
 from softaug.evaluation.robustness import harmed, ordeals
-from softaug.evaluation.run import chunks, open_run, predict
+from softaug.evaluation.run import chunks, open_run, predict, runs_in
 from softaug.metrics import apply_temperature, ensemble_logits, error, fit_temperature
 
 KEYS = {
@@ -384,6 +385,58 @@ def test_another_ensemble_is_not_written_over(runs, evaluated, tmp_path):
         evaluated([first, runs.test, runs.test], out)
     assert (out / "evaluation.json").read_bytes() == before
     evaluated([runs.test, first], out)  # the same members
+
+
+@pytest.mark.usefixtures("unmeasured")
+def test_the_folder_of_a_member_is_refused_for_the_ensemble(runs, evaluated, tmp_path, monkeypatch):
+    first = copy_run(runs.test, tmp_path / "first")
+    monkeypatch.chdir(tmp_path)
+    before = sorted(first.iterdir())
+    with pytest.raises(ValueError, match="evaluate: an ensemble's folder must not be a member's"):
+        evaluated([first, runs.test], Path("other") / ".." / "first")
+    assert sorted(first.iterdir()) == before
+
+
+@pytest.fixture
+def of_members(runs, tmp_path):
+    """A folder as `softaug train --members` makes it."""
+    for seed in (9, 10):
+        copy_run(runs.test, tmp_path / "both" / f"member-seed{seed}")
+    return tmp_path / "both"
+
+
+@pytest.mark.usefixtures("unmeasured")
+def test_a_folder_of_members_is_evaluated_as_their_ensemble(of_members, monkeypatch):
+    opened = []
+    monkeypatch.setattr(Evaluation, "__init__", lambda self, runs, *_: opened.extend(runs))
+    monkeypatch.setattr(Evaluation, "kept", {}, raising=False)
+    monkeypatch.chdir(of_members.parent)
+    folders = evaluate_each([of_members], EvaluationOptions(), False, None, Console(quiet=True))
+    assert list(folders) == [of_members]
+    assert [run.folder.name for run in opened] == ["member-seed9", "member-seed10"]
+    assert read_evaluation(of_members)["command"] == "softaug evaluate both --draws 3"
+
+
+@pytest.mark.usefixtures("unmeasured")
+def test_a_folder_of_members_is_theirs_after_another_has_joined(of_members, evaluated):
+    (of_members / "evaluation.json").write_text('{"members": []}')  # of fewer members
+    assert evaluated(runs_in(of_members), of_members)["members"]
+
+
+@pytest.mark.usefixtures("unmeasured")
+def test_a_folder_of_members_joins_a_larger_ensemble(of_members, runs):
+    together = evaluate_each(
+        [of_members, runs.test], EvaluationOptions(), True, None, Console(quiet=True)
+    )
+    (folder,) = together
+    parts = [of_members / "member-seed9", of_members / "member-seed10", runs.test]
+    assert folder == of_members.parent / "ensemble-both"
+    assert read_evaluation(folder)["command"] == evaluate_command(parts, 3, (), folder)
+
+
+def test_the_remedy_for_an_unmeasured_ensemble_names_its_folder(of_members, tmp_path):
+    with pytest.raises(ValueError, match=f"run `softaug evaluate {of_members}` again"):
+        compare_runs([of_members], tmp_path)
 
 
 def test_a_file_that_is_no_evaluation_is_not_written_over(runs, evaluated, tmp_path):

@@ -77,7 +77,7 @@ def test_all_but_some_calibration_errors_have_an_interval_around_their_value(lis
     without = {key for key, measure in listed.items() if measure["interval"] is None}
     wanted = ("ece_10", "ece_15_mass", "ece_15_scaled")
     assert without == {f"{name}{key}" for name in ("", "v2/") for key in wanted}
-    for key in listed.keys() - without - {"ece_15", "v2/ece_15"}:
+    for key in listed.keys() - without:
         low, high = listed[key]["interval"]
         assert low < listed[key]["value"] < high, key
 
@@ -89,6 +89,15 @@ def test_intervals_are_those_of_the_bootstrap(listed, evaluation, kept):
     gaps = image_gap(kept["v2_logits"].softmax(1), kept["v2_labels"])
     ece = bootstrap_interval(gaps, summed_gap)
     assert listed["v2/ece_15"]["interval"] == pytest.approx([ece.low, ece.high])
+
+
+def test_the_interval_of_an_ece_ends_at_zero(evaluation, kept):
+    labels = torch.arange(NUM) % 2
+    calm = torch.tensor([[0.0, 0.0, *[-99.0] * 5]]).expand(NUM, 7).clone()  # half are right
+    changed = {"test_logits": calm, "test_labels": labels}
+    low, high = image_intervals(evaluation, kept | changed)["ece_15"]
+    unbounded = bootstrap_interval(image_gap(calm.softmax(1), labels), summed_gap)
+    assert unbounded.low < 0 == low < high == unbounded.high
 
 
 def test_values_of_images_are_the_measures_on_average(listed, evaluation, kept):

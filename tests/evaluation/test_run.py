@@ -6,7 +6,7 @@ import pytest
 import safetensors.torch
 import torch
 
-from softaug.evaluation.run import chunks, open_run, predict, read_recipe
+from softaug.evaluation.run import chunks, images_of, open_run, predict, read_recipe, runs_in
 
 
 def checkpoints(folder):
@@ -81,6 +81,25 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path, name):
     rule = r"must be a run's folder, got no recipe.json; name a folder that `softaug train` made"
     with pytest.raises(ValueError, match=rule):
         open_run(tmp_path / name, None, "cpu")
+
+
+def test_a_run_stands_for_itself_also_beside_members(copied):
+    (copied / "member-seed0").mkdir()
+    assert runs_in(copied) == [copied]
+    (copied / "recipe.json").unlink()
+    assert runs_in(copied) == [copied / "member-seed0"]
+
+
+def test_images_are_told_apart_by_what_was_held_out(runs):
+    told = [images_of(open_run(folder, None, "cpu")) for folder in (runs.test, runs.held)]
+    assert told == ["digits (fine)", "digits (fine, 30 held out by seed 0)"]
+
+
+@pytest.mark.parametrize("lost", ["recipe.json", "checkpoints"])
+def test_what_is_missing_is_refused_in_the_name_of_who_asked(copied, lost):
+    (copied / lost).rename(copied / "lost")
+    with pytest.raises(ValueError, match=r"^curves: .*run must "):
+        open_run(copied, None, "cpu", "curves")
 
 
 def test_a_recipe_that_is_no_json_is_refused_by_name(copied):

@@ -1,4 +1,5 @@
 import math
+import statistics
 import time
 
 import pytest
@@ -30,6 +31,13 @@ def slow_resamples(num, num_resamples, seed):
     return torch.randint(num, (num_resamples, num), generator=generator)
 
 
+def slow_ends(resampled, value):
+    """The 2.5 and 97.5 % points of resampled numbers moved so that their median is `value`."""
+    numbers = torch.tensor(resampled, dtype=torch.float64)
+    ends = numbers.quantile(torch.tensor([0.025, 0.975], dtype=torch.float64))
+    return (ends - statistics.median(resampled) + value).tolist()
+
+
 def test_equals_a_loop_over_resamples() -> None:
     values = random_values()
     means = torch.stack([values[picks].mean() for picks in slow_resamples(400, 200, seed=3)])
@@ -47,9 +55,23 @@ def test_calibration_error_equals_a_loop_over_resamples() -> None:
         for picks in slow_resamples(300, 100, seed=0)
     ]
     found = bootstrap_interval(image_gap(probs, labels), summed_gap, num_resamples=100)
-    assert found.value == pytest.approx(float(calibration_error(probs, labels, bins=15)))
-    low, high = torch.tensor(slow).double().quantile(torch.tensor([0.025, 0.975]).double())
-    assert (found.low, found.high) == pytest.approx((float(low), float(high)), rel=1e-6)
+    value = float(calibration_error(probs, labels, bins=15))
+    assert found.value == pytest.approx(value)
+    assert [found.low, found.high] == pytest.approx(slow_ends(slow, value), rel=1e-6)
+
+
+def test_a_calibration_error_is_inside_its_interval_where_all_of_it_is_noise() -> None:
+    outside = 0
+    for seed in range(20):
+        generator = torch.Generator().manual_seed(seed)
+        probs = (2 * torch.randn(300, 10, generator=generator)).softmax(1)
+        labels = torch.multinomial(probs, 1, generator=generator)[:, 0]  # calibrated
+        rows = image_gap(probs, labels)
+        found = bootstrap_interval(rows, summed_gap, num_resamples=200)
+        assert found.low < found.value < found.high
+        means = [rows[picks].mean(0) for picks in slow_resamples(300, 200, seed=0)]
+        outside += float(summed_gap(torch.stack(means)).quantile(0.025)) > found.value
+    assert outside > 0, "percentiles alone would leave some out"
 
 
 def test_width_is_that_of_the_normal_law_for_many_images() -> None:
@@ -82,8 +104,7 @@ def test_difference_of_calibration_errors() -> None:
         )
         for p in slow_resamples(300, 100, seed=0)
     ]
-    expected = torch.tensor(slow).double().quantile(torch.tensor(0.025).double())
-    assert found.low == pytest.approx(float(expected), rel=1e-6)
+    assert found.low == pytest.approx(slow_ends(slow, found.value)[0], rel=1e-6)
     swapped = bootstrap_difference(*rows[::-1], summed_gap, num_resamples=100)
     assert (swapped.value, swapped.low) == pytest.approx((-found.value, -found.high))
 

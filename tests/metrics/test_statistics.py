@@ -71,7 +71,7 @@ def test_interval_covers_the_truth_as_often_as_it_says() -> None:
         (-0.02, 0.005, 3, False, "no difference shown"),  # 4.0 s.e. of the 4.3 needed
         (-0.02, 0.002, 2, False, "no difference shown"),  # 10 of 12.7
         (0.0, 0.0, 5, False, "no difference shown"),
-        (-0.01, 0.0, 5, False, "better"),
+        (-0.01, 0.0, 5, False, "not tested"),
         (0.5, None, 1, False, "not tested"),
     ],
 )
@@ -95,6 +95,21 @@ def test_one_seed_is_judged_over_images_only(by_seed, low, high, word) -> None:
     found = verdict(by_seed, Interval(0.2, low, high, 500, 0.95))
     assert found == Verdict(word, 500, "images")
     assert str(found) == f"{word} (n = 500 images, one pair of runs)"
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        {0: 0.24, 1: 0.74},  # differences of -0.01 in exact numbers, one of them rounded
+        {0: -0.01, 1: -0.01},
+    ],
+)
+def test_equal_differences_are_no_certainty(first) -> None:
+    second = {seed: round(value + 0.01, 2) for seed, value in first.items()}
+    by_seed = paired_difference(first, second)
+    assert str(verdict(by_seed)) == "not tested (n = 2 seeds)"
+    images = Interval(-0.01, -0.02, 0.01, 500, 0.95)
+    assert verdict(by_seed, images) == Verdict("no difference shown", 500, "images")
 
 
 def test_seeds_come_before_images() -> None:

@@ -17,7 +17,7 @@ def test_soft_is_compared_with_each_other_arm(results):
         "Soft crop against hard mild crop: better in 4 of 7 measures, worse in 0, "
         "no difference shown in 3."
     )
-    assert ("error", "2.00 ± 0.00 points lower") in findings[0].measures["better"]
+    assert ("error", "2.00 ± 0.06 points lower") in findings[0].measures["better"]
     assert ("accuracy at 20 % occlusion", "equal") in findings[0].measures["no difference shown"]
 
 
@@ -25,13 +25,22 @@ def test_worse_is_said_plainly(results):
     for run in results["arms"][2]["runs"]:
         run["error"] += 0.1
     measures = headline(results).findings[0].measures
-    assert measures["worse"] == [("error", "8.00 ± 0.00 points higher")]
+    assert measures["worse"] == [("error", "8.00 ± 0.06 points higher")]
 
 
 def test_error_is_not_counted_again_as_accuracy_without_occlusion(results):
     names = [name for held in headline(results).findings[0].measures.values() for name, _ in held]
     assert "error" in names
     assert "accuracy at 0 % occlusion" not in names
+
+
+def test_equal_differences_give_no_verdict(results):
+    mild, _, soft = results["arms"]
+    for ours, theirs in zip(soft["runs"], mild["runs"], strict=True):
+        ours["error"] = theirs["error"] - 0.02
+    finding = headline(results).findings[0]
+    assert finding.measures["not tested"] == [("error", "2.00 ± 0.00 points lower")]
+    assert finding.sentence.endswith("no difference shown in 3, not tested in 1.")
 
 
 def test_one_seed_gives_no_verdict(results):

@@ -108,7 +108,7 @@ def test_nothing_is_loaded_and_no_script_runs(page_text, page):
 
 def test_the_table_shows_the_summary(page):
     words = " ".join(" ".join(page.words).split())
-    assert "3.00 ± 0.58" in words
+    assert "3.00 ± 0.64" in words
     assert "n = 3" in words
     assert "better in 4 of 7 measures" in words
 

@@ -20,7 +20,7 @@ def test_rows_carry_mean_standard_error_and_the_best(results):
     assert [(cell.mean, cell.se, cell.best) for cell in error.cells] == [
         ("5.00", "0.58", False),
         ("5.00", "0.00", False),
-        ("3.00", "0.58", True),
+        ("3.00", "0.64", True),
     ]
 
 
@@ -28,7 +28,7 @@ def test_the_terminal_shows_every_row_and_the_verdicts_in_80_columns(results):
     text = printed(results)
     for row in table_rows(summarise(results)):
         assert row.name in text
-    assert "3.00 ± 0.58 *" in text
+    assert "3.00 ± 0.64 *" in text
     assert "n = 3" in text
     assert "better in 4 of 7 measures" in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 80

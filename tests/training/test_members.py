@@ -5,7 +5,7 @@ import pytest
 from tiny_runs import run, tiny
 
 from softaug import cli
-from softaug.training.members import members
+from softaug.training.members import member_folders, members
 
 SMALL = ["--epochs", "1", "--batch", "20", "--data.per-class", "5"]
 
@@ -40,3 +40,16 @@ def test_one_command_trains_the_members_and_measures_their_mean(tmp_path, monkey
     assert found["name"] == "digits-resnet8-soft-ensemble"
     assert (tmp_path / "both" / "report.html").exists()
     assert "Report: both/report.html" in capsys.readouterr().out
+    monkeypatch.setattr(sys, "argv", ["softaug", "evaluate", "both"])
+    cli.main()
+    again = json.loads((tmp_path / "both" / "evaluation.json").read_text())
+    assert again["command"] == "softaug evaluate both --draws 3"
+    assert {**again, "environment": found["environment"]} == found
+
+
+def test_members_are_found_in_the_order_of_their_seeds(tmp_path):
+    for seed in (10, 9, 11):
+        (tmp_path / f"member-seed{seed}").mkdir()
+    (tmp_path / "member-seeds.txt").touch()
+    names = [folder.name for folder in member_folders(tmp_path)]
+    assert names == ["member-seed9", "member-seed10", "member-seed11"]

@@ -28,10 +28,9 @@ def flat(value: Mapping[str, object], before: str = "") -> Iterator[tuple[str, s
 def recipe_tables(arms: Sequence[Arm]) -> tuple[Table, Table]:
     """The settings in which arms, or seeds of one arm, differ; and those that all share."""
     columns = [recipe_settings(arm) for arm in arms]
-    keys = dict.fromkeys(key for column in columns for key in column)
     unlike: list[list[Cell]] = []
     alike: list[list[Cell]] = []
-    for key in keys:
+    for key in _keys(columns):
         values = [column.get(key, [NONE]) for column in columns]
         if len({value for seeds in values for value in seeds}) == 1:
             alike.append([Cell(key), Cell(values[0][0])])
@@ -39,11 +38,20 @@ def recipe_tables(arms: Sequence[Arm]) -> tuple[Table, Table]:
             told = (_told(v, arm["seeds"]) for v, arm in zip(values, arms, strict=True))
             unlike.append([Cell(key), *map(Cell, told)])
     heads = ["Setting", *(arm["name"] for arm in arms)]
-    caption = "A setting that differs between the seeds of an arm is given for each."
+    caption = (
+        "A setting that differs between the seeds of an arm is given for each; "
+        f"{NONE} where a recipe has no such part."
+    )
     return (
         plain_table("recipe-differences", caption, heads, unlike),
         plain_table("recipe-shared", "The same in all runs.", ["Setting", "Value"], alike),
     )
+
+
+def _keys(columns: Sequence[Mapping[str, object]]) -> list[str]:
+    """All settings; a part that only some recipes have (mix) by its own ones (mix.kind)."""
+    keys = dict.fromkeys(key for column in columns for key in column)
+    return [key for key in keys if not any(other.startswith(f"{key}.") for other in keys)]
 
 
 def recipe_settings(arm: Arm) -> dict[str, list[str]]:

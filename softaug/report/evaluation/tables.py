@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from softaug.metrics import Estimate, Interval, seed_interval
+from softaug.metrics.statistics import can_be_judged
 from softaug.report.evaluation.shapes import (
     Arm,
     Comparison,
@@ -186,11 +187,12 @@ def _mean_cell(measure: Measure, arm: Arm, best: bool) -> Cell:
 
 
 def seed_range(pair: Pair, key: str) -> Interval | None:
-    """The 95 % interval of a difference over seeds; None with fewer than two."""
+    """The 95 % interval of a difference over seeds; None where they cannot judge it."""
     found = pair["by_seed"].get(key)
-    if found is None or found["se"] is None:
+    if found is None:
         return None
-    return seed_interval(Estimate(found["mean"], found["se"], found["n"]))
+    estimate = Estimate(found["mean"], found["se"], found["n"])
+    return seed_interval(estimate) if can_be_judged(estimate) else None
 
 
 def image_range(pair: Pair, key: str) -> Interval | None:

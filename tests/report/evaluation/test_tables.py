@@ -41,6 +41,12 @@ def test_pair_table_shows_difference_intervals_and_verdict(comparison):
     assert texts(table)[3][3:] == ["–", "▼ worse (n = 2 seeds)"]
 
 
+def test_equal_differences_have_no_interval_over_seeds(comparison):
+    pair = comparison["pairs"][0]
+    pair["by_seed"]["error"]["se"] = 0.0
+    assert texts(pair_table(pair, comparison["measures"], 0))[0][1:3] == ["−4.50", "–"]
+
+
 def test_run_table_has_a_row_for_each_run(comparison):
     assert texts(run_table(comparison))[3][:4] == ["soft", "1", "9.00", "0.180"]
 
@@ -80,6 +86,17 @@ def test_recipe_tables_part_what_differs(comparison):
     assert ["data.validation", "0", "0 (seed 0); 5 (seed 1)"] in unlike
     assert ["model", "resnet8"] in alike
     assert "seed" not in [row[0] for row in unlike + alike]
+
+
+def test_a_part_that_only_one_recipe_has_is_told_by_its_settings(comparison):
+    for arm, mix in zip(comparison["arms"], (None, {"kind": "mixup", "alpha": 1.0}), strict=True):
+        for evaluation in arm["evaluations"]:
+            evaluation["recipe"] |= {"mix": mix, "order": ["flip", "crop"], "schedules": []}
+    unlike, alike = map(texts, recipe_tables(comparison["arms"]))
+    mixing = [row for row in unlike + alike if row[0].startswith("mix")]
+    assert mixing == [["mix.kind", "–", "mixup"], ["mix.alpha", "–", "1.0"]]
+    assert ["order", '["flip", "crop"]'] in alike
+    assert ["schedules", "[]"] in alike
 
 
 def test_commands_make_it_again(comparison):
