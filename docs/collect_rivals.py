@@ -88,6 +88,7 @@ def collect(runs: Path) -> dict[str, Any]:
         "tuning": read("tuning.json"),
         "against_hard": slim(read("comparison/comparison.json")),
         "against_trivialaugment": slim(read("comparison-policy/comparison.json")),
+        "against_naive": slim(read("comparison-curves/comparison.json")),
     }
 
 
@@ -101,6 +102,7 @@ def main() -> None:
     put_between_markers(table(hard, differences=False), PAGE, "means")
     put_between_markers(table(hard, differences=True), PAGE, "against-hard")
     put_between_markers(table(trivial, differences=True), PAGE, "against-trivialaugment")
+    put_between_markers(table(kept["against_naive"], differences=True), PAGE, "against-naive")
 
 
 if __name__ == "__main__":

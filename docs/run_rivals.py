@@ -1,4 +1,4 @@
-"""The runs of docs/rivals.md: every arm with every seed, then two comparisons.
+"""The runs of docs/rivals.md: every arm with every seed, then three comparisons.
 
     python docs/run_rivals.py RUNS --tune             # first: strengths, on held-out images
     python docs/run_rivals.py RUNS [--seeds 3] [--processes 2]
@@ -102,6 +102,7 @@ def main() -> None:
         list(pool.map(train_and_measure, folders, *zip(*todo, strict=True)))
     compare(chosen.runs, ARMS, chosen.seeds, "comparison")
     compare(chosen.runs, SOFT_POLICIES, chosen.seeds, "comparison-policy")
+    compare(chosen.runs, SOFT_POLICIES[1:], chosen.seeds, "comparison-curves")
 
 
 if __name__ == "__main__":
