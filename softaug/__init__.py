@@ -13,7 +13,9 @@ from softaug.transforms import (
     SoftErase,
     SoftNoise,
     SoftPolicy,
+    SoftResizedCrop,
     UniformCrop,
+    UniformResizedCrop,
 )
 
 __version__ = "0.1.0"
@@ -32,7 +34,9 @@ __all__ = [
     "SoftLoss",
     "SoftNoise",
     "SoftPolicy",
+    "SoftResizedCrop",
     "UniformCrop",
+    "UniformResizedCrop",
     "confidence",
     "retained",
 ]

@@ -23,7 +23,11 @@ SIGNATURES = {
     "label_smoothing=0.0 focal_gamma=0.0 base=None",
     "SoftNoise": "sigma=0.1 noise_sd=0.1 k=1.0",
     "SoftPolicy": "policy='trivial' num_ops=None magnitude=None curves='naive' fill=0",
+    "SoftResizedCrop": "size=224 sigma=0.3 k=2.0 min_size=None fill=0 antialias=True "
+    "offsets='half' relative_to='edges' share_of='image'",
     "UniformCrop": "reach=4 k=2.0 fill=0",
+    "UniformResizedCrop": "size=224 scale=(0.08, 1.0) ratio=(0.75, 1.3333333333333333) k=2.0 "
+    "antialias=True",
     "confidence": "retained num_classes",
     "retained": "visible k=2.0",
 }

@@ -8,6 +8,8 @@ from softaug.transforms.flip import FlipParams, HorizontalFlip
 from softaug.transforms.noise import NoiseParams, SoftNoise
 from softaug.transforms.per_sample import PerSample, SeedParams
 from softaug.transforms.policy import PolicyParams, SoftPolicy
+from softaug.transforms.resized_crop import SoftResizedCrop, UniformResizedCrop
+from softaug.transforms.windows import WindowCrop, WindowParams
 
 __all__ = [
     "AffineParams",
@@ -25,6 +27,10 @@ __all__ = [
     "SoftErase",
     "SoftNoise",
     "SoftPolicy",
+    "SoftResizedCrop",
     "SoftTransform",
     "UniformCrop",
+    "UniformResizedCrop",
+    "WindowCrop",
+    "WindowParams",
 ]

@@ -97,7 +97,8 @@ class SoftTransform(nn.Module, Generic[P], ABC):
         plain = images.as_subclass(Tensor) if _is_tv_tensor(images) else images
         batch = plain if plain.ndim == 4 else plain.unsqueeze(0)
         _check_params(self.name, len(batch), params)
-        out = self._render(batch, _on(images.device, params)).view(images.shape)
+        out = self._render(batch, _on(images.device, params))
+        out = out if images.ndim == 4 else out.squeeze(0)
         return tv_tensors.wrap(out, like=images) if _is_tv_tensor(images) else out
 
     def report(self, labels: Labels, params: P) -> SoftLabel:

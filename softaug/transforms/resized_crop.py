@@ -1,0 +1,161 @@
+"""Crop-and-resize for photographs of any size: the paper's soft one and the usual hard one."""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softaug.checks import check_choice, check_positive, check_whole, describe, refuse
+from softaug.draws import truncated_normal
+from softaug.transforms.base import Power
+from softaug.transforms.fill import Fill
+from softaug.transforms.windows import WindowCrop
+
+OFFSETS = {"half": 0.5, "literal": 1.0}  # of sigma (W + w)
+RELATIVE_TO = ("edges", "short-edge", "pixels")
+TRIES = 10  # torchvision's
+
+
+class SoftResizedCrop(WindowCrop):
+    """A window of random size and place, resized to size x size (the paper's ImageNet crop).
+
+    Each edge is shortened by a normal number of sd `sigma` times what may be lost, where that
+    is above 0: every other window has the whole edge, none less than `min_size` of `size`
+    pixels (None is half). Its centre is off the image's by normal numbers of sd `sigma` times
+    the mean of both widths (heights), truncated so that some of the image stays; "literal"
+    `offsets` are the paper's twice that. The window may leave the image: `fill` is seen there.
+
+    `relative_to` says what is shortened to where: "edges", each edge of the image to min_size /
+    size of it; "short-edge", the short edge for both, which keeps windows nearly square; or
+    "pixels", each edge to `min_size` pixels of the image.
+
+    >>> from softaug import DrawKey
+    >>> photo = torch.ones(3, 375, 500)
+    >>> image, label = SoftResizedCrop(size=224)(photo, 7, key=DrawKey(seed=0, epoch=0, index=5))
+    >>> image.shape, label.label, round(label.retained, 4)
+    (torch.Size([3, 224, 224]), 7, 0.6982)
+    """
+
+    purpose = 10
+    num_uniforms = 4
+
+    def __init__(
+        self,
+        size: int = 224,
+        sigma: float = 0.3,
+        k: Power = 2.0,
+        min_size: int | None = None,
+        fill: Fill = 0,
+        antialias: bool = True,
+        offsets: str = "half",
+        relative_to: str = "edges",
+        share_of: str = "image",
+    ) -> None:
+        super().__init__(size, k, fill, antialias, share_of)
+        self.sigma = check_positive(self.name, "sigma", sigma)
+        self.min_size = _check_min_size(self.name, min_size, size)
+        check_choice(self.name, "offsets", offsets, tuple(OFFSETS))
+        check_choice(self.name, "relative_to", relative_to, RELATIVE_TO)
+        self.offsets, self.relative_to = offsets, relative_to
+
+    def _windows(self, uniform: Tensor, height: Tensor, width: Tensor) -> tuple[Tensor, ...]:
+        across = self._length(uniform[:, 0], self._longest(width, height))
+        down = self._length(uniform[:, 1], self._longest(height, width))
+        left = self._start(uniform[:, 2], width, across)
+        top = self._start(uniform[:, 3], height, down)
+        return left, top, across, down
+
+    def _longest(self, edge: Tensor, other: Tensor) -> Tensor:
+        return torch.minimum(edge, other) if self.relative_to == "short-edge" else edge
+
+    def _length(self, uniform: Tensor, longest: Tensor) -> Tensor:
+        """What is left of an edge: a rectified normal loss, clipped."""
+        if self.relative_to == "pixels":
+            most = (longest - self.min_size).clamp(min=0).to(uniform.dtype)
+        else:
+            most = longest * (1 - self.min_size / self.size)
+        normal = math.sqrt(2) * torch.erfinv(2 * uniform - 1)
+        lost = torch.minimum((self.sigma * most * normal).clamp(min=0), most)
+        return longest - lost.floor().long()
+
+    def _start(self, uniform: Tensor, edge: Tensor, length: Tensor) -> Tensor:
+        """Where the window begins: central, then shifted by whole pixels, toward zero."""
+        sd = 2 * OFFSETS[self.offsets] * self.sigma  # in units of the largest shift, (W + w) / 2
+        shift = truncated_normal(uniform, sd, limit=1) * (edge + length) / 2
+        start = (edge - length).div(2, rounding_mode="floor") + shift.trunc().long()
+        return torch.maximum(start, 1 - length)  # a half pixel was rounded away from the image
+
+
+class UniformResizedCrop(WindowCrop):
+    """The usual crop-and-resize: an even share of the area, an aspect ratio even in its log.
+
+    As torchvision's RandomResizedCrop draws it: ten tries, then the largest central window of
+    an allowed ratio; it never leaves the image. It reports what is left like
+    `SoftResizedCrop`; for the hard baseline use `SoftLoss(soften="none")`, or `k=math.inf`.
+    """
+
+    purpose = 11
+    num_uniforms = 2 * TRIES + 2
+
+    def __init__(
+        self,
+        size: int = 224,
+        scale: tuple[float, float] = (0.08, 1.0),
+        ratio: tuple[float, float] = (3 / 4, 4 / 3),
+        k: Power = 2.0,
+        antialias: bool = True,
+    ) -> None:
+        super().__init__(size, k, 0, antialias, "image")
+        self.scale = _check_range(self.name, "scale", scale, most=1.0)
+        self.ratio = _check_range(self.name, "ratio", ratio, most=math.inf)
+
+    def _windows(self, uniform: Tensor, height: Tensor, width: Tensor) -> tuple[Tensor, ...]:
+        area = _between(uniform[:, :TRIES], *self.scale) * (height * width)[:, None]
+        ratio = _between(uniform[:, TRIES:-2], *map(math.log, self.ratio)).exp()  # [B, tries]
+        across, down = (area * ratio).sqrt().round().long(), (area / ratio).sqrt().round().long()
+        fits = (across > 0) & (across <= width[:, None]) & (down > 0) & (down <= height[:, None])
+        found, first = fits.any(1), fits.int().argmax(1, keepdim=True)
+        widest, highest = self._central(height, width)
+        across = torch.where(found, across.gather(1, first)[:, 0], widest)
+        down = torch.where(found, down.gather(1, first)[:, 0], highest)
+        left = torch.where(found, _place(uniform[:, -2], width - across), (width - across) // 2)
+        top = torch.where(found, _place(uniform[:, -1], height - down), (height - down) // 2)
+        return left, top, across, down
+
+    def _central(self, height: Tensor, width: Tensor) -> tuple[Tensor, Tensor]:
+        """Width and height of the largest window of an allowed ratio."""
+        narrow, wide = self.ratio
+        across = torch.minimum(width, (height * wide).round().long())
+        return across, torch.minimum(height, (width / narrow).round().long())
+
+
+def _between(uniform: Tensor, low: float, high: float) -> Tensor:
+    return low + (high - low) * uniform
+
+
+def _place(uniform: Tensor, most: Tensor) -> Tensor:
+    """A whole number, even in 0..most."""
+    return (uniform * (most + 1)).floor().long()
+
+
+def _check_min_size(who: str, min_size: int | None, size: int) -> int | float:
+    if min_size is None:
+        return size / 2
+    check_whole(who, "min_size", min_size, least=1)
+    if min_size > size:
+        remedy = "it is what the smallest window has of them"
+        refuse(who, f"min_size must be at most size, {size}", min_size, remedy)
+    return min_size
+
+
+def _check_range(who: str, name: str, value: Any, most: float) -> tuple[float, float]:
+    """(low, high) with 0 < low <= high <= most."""
+    try:
+        low, high = map(float, value)
+    except (TypeError, ValueError):
+        refuse(who, f"{name} must be a pair of numbers", describe(value))
+    if not 0 < low <= high <= most or math.isinf(high):
+        limit = f" <= {most:g}" if most < math.inf else ""
+        refuse(who, f"{name} must be 0 < low <= high{limit}", value)
+    return low, high
