@@ -17,12 +17,17 @@ NAMES = (*RELEASES, "digits", f"{FOLDER}PATH")
 
 
 def load(
-    name: str, data_dir: Path | str | None = None, labels: str = "fine", size: int = 224
+    name: str,
+    data_dir: Path | str | None = None,
+    labels: str = "fine",
+    size: int = 224,
+    resize: int | None = None,
+    unreadable: str = "refuse",
 ) -> ImageData:
     """The images of "cifar10", "cifar100", "digits" or "folder:PATH", in colour.
 
-    `data_dir` is for CIFAR (see `data_folder`), `size`, an edge in pixels, for folders;
-    `labels` may be "coarse" for CIFAR-100.
+    `data_dir` is for CIFAR (see `data_folder`); `labels` may be "coarse" for CIFAR-100; `size`,
+    `resize` and `unreadable` are for folders (see `folder`).
     """
     check_name("load", name)
     if name in RELEASES:
@@ -30,8 +35,13 @@ def load(
     if labels != "fine":
         refuse("load", f'labels of {name} must be "fine"', repr(labels))
     if name.startswith(FOLDER):
-        return folder(name.removeprefix(FOLDER), size)
+        return folder(name.removeprefix(FOLDER), size, resize, unreadable)
     return _colour_digits()
+
+
+def is_files(name: str) -> bool:
+    """Whether the images of this data set are files of any size, decoded when they are needed."""
+    return name.startswith(FOLDER)
 
 
 def check_name(who: str, name: str) -> None:

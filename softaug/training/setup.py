@@ -43,7 +43,9 @@ class TrainingData(NamedTuple):
 def load_data(recipe: Recipe, data_dir: Path | None) -> TrainingData:
     """The recipe's images; bad files and impossible subsets are refused."""
     spec = recipe.data
-    data = load(spec.name, data_dir, labels=spec.labels, size=spec.size)
+    data = load(
+        spec.name, data_dir, spec.labels, spec.size, resize=spec.resize, unreadable=spec.unreadable
+    )
     train, measured = parts(
         data, per_class=spec.per_class, validation=spec.validation, seed=spec.seed
     )
