@@ -1,8 +1,6 @@
 """Two machines, as two agents of torchrun on one: they agree on one run as its two processes."""
 
 import os
-import shutil
-import signal
 import subprocess
 import sys
 import time
