@@ -7,6 +7,7 @@ from softaug.recipes.ablations import ablation_entries
 from softaug.recipes.cpu_scale import cpu_scale_entries
 from softaug.recipes.entry import Entry
 from softaug.recipes.figure3 import figure3_entries
+from softaug.recipes.imagenet_rows import imagenet_entries
 from softaug.recipes.paper_rows import paper_row_entries
 from softaug.recipes.rivals import rival_entries
 
@@ -20,6 +21,7 @@ def entries() -> tuple[Entry, ...]:
         *ablation_entries(),
         *figure3_entries(),
         *cpu_scale_entries(),
+        *imagenet_entries(),
     )
     families = list(dict.fromkeys(map(_family, found)))
     return tuple(sorted(found, key=lambda entry: families.index(_family(entry))))

@@ -43,9 +43,18 @@ def root(recipe: Recipe, about: str, cost: str) -> Entry:
     return Entry(recipe, about, paper_numbers(recipe.name), cost)
 
 
+def row_name(data: str, model: str, arm: str) -> str:
+    """What a row is called; a model that is called after its data is not called so twice.
+
+    >>> row_name("imagenet", "imagenet-resnet50", "soft")
+    'imagenet-resnet50-soft'
+    """
+    return f"{data}-{model.removeprefix(f'{data}-')}-{arm}"
+
+
 def derive(parent: Entry, arm: str, about: str, **changes: Any) -> Entry:
     """The row for `arm`: the recipe of `parent` with fields changed, at the same cost."""
-    name = f"{parent.recipe.data.name}-{parent.recipe.model}-{arm}"
+    name = row_name(parent.recipe.data.name, parent.recipe.model, arm)
     recipe = replace(parent.recipe, name=name, **changes)
     return Entry(recipe, about, paper_numbers(name), parent.cost, parent)
 

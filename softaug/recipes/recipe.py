@@ -28,8 +28,9 @@ from softaug.weighting import WEIGHTINGS
 
 POLICIES = ("none", "randaugment", "trivialaugment", "autoaugment")
 WITH_CURVES = ("randaugment", "trivialaugment")
-STEPS = ("policy", "flip", "crop", "noise", "cutout")
-WINDOWS_FIRST = ("crop", "policy", "flip", "noise", "cutout")
+Step = Literal["policy", "flip", "crop", "noise", "cutout"]
+STEPS: tuple[Step, ...] = ("policy", "flip", "crop", "noise", "cutout")
+WINDOWS_FIRST: tuple[Step, ...] = ("crop", "policy", "flip", "noise", "cutout")
 MIXINGS = ("none", "mixup", "cutmix", "manifold-mixup")
 PRECISIONS = ("float32", "bfloat16", "float16")
 
@@ -48,7 +49,8 @@ class DataSpec:
     """Which images are trained and measured on."""
 
     name: str = "cifar100"
-    """cifar10, cifar100, digits, or folder:PATH (PATH/train/CLASS/*.jpg, PATH/val/CLASS/*.jpg)"""
+    """cifar10, cifar100, imagenet, imagenette, digits, or folder:PATH (PATH/train/CLASS/*.jpg,
+    PATH/val/CLASS/*.jpg)"""
     labels: Literal["fine", "coarse"] = "fine"
     """CIFAR-100 has coarse labels too: 20 groups of 5 classes"""
     per_class: int | None = None
@@ -136,7 +138,7 @@ class Augment:
     cutout: Cutout = Cutout()
     flip: bool = True
     """left and right are swapped for every other image"""
-    order: tuple[Literal["policy", "flip", "crop", "noise", "cutout"], ...] = STEPS  # type: ignore[assignment]
+    order: tuple[Step, ...] = STEPS
     """which comes first: one order for all arms (the release applies a policy before a soft crop
     and after a hard one); windows come first, so that only what is seen is decoded"""
     schedules: tuple[tuple[str, float, float], ...] = ()

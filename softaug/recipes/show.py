@@ -11,6 +11,7 @@ from rich.text import Text
 from softaug.checks import nearest, refuse
 from softaug.recipes.catalogue import entries
 from softaug.recipes.entry import Entry, header
+from softaug.recipes.paper_numbers import spread
 from softaug.recipes.recipe import Recipe
 from softaug.recipes.serialise import as_dict, dotted
 
@@ -80,11 +81,11 @@ def _cells(entry: Entry, *, wide: bool) -> list[Text]:
 
 
 def _paper_error(entry: Entry) -> str:
-    """The paper's first number for the row: its tables agree but for a standard error."""
-    if not entry.paper:
-        return "-"
-    number = entry.paper[0]
-    return f"{number.error:.2f}" if number.se is None else f"{number.error:.2f} ± {number.se:.2f}"
+    """The paper's first error on the row's own test images: tables agree but for its spread."""
+    for number in entry.paper:
+        if number.error is not None and not number.on:
+            return spread(number.error, number.se)
+    return "-"
 
 
 def settings(recipe: Recipe) -> str:

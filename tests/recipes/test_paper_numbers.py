@@ -16,20 +16,28 @@ cifar10 resnet18 | 4.38±0.05 | 3.51±0.08 | 3.89±0.06 | 3.27±0.08
 cifar10 resnet50 | 4.34±0.14 | 3.67±0.08 | 3.91±0.14 | 3.01±0.02
 cifar10 wrn28-10 | 3.67±0.08 | 2.85±0.02 | 3.26±0.04 | 2.45±0.03
 cifar10 pyramidnet272 | 2.86±0.03 | 2.26±0.02 | 2.32±0.08 | 2.02±0.01
+imagenet resnet50 | 22.62±<0.01 | 21.66±0.02 | 22.02±0.02 | 21.27±0.05
+imagenet resnet101 | 20.91±0.04 | 20.63±0.03 | 20.39±0.07 | 19.86±0.03
 """
+TABLE_2_V2 = """
+imagenet resnet50 | 34.97±0.03 | 33.32±0.10 | 34.16±0.21 | 32.38±0.16
+imagenet resnet101 | 32.68±0.04 | 31.81±0.16 | 32.08±0.19 | 31.26±0.12
+"""
+V2 = "ImageNet-V2"
 
 
-def table_2():
-    for line in TABLE_2.strip().splitlines():
+def table_2(text=TABLE_2):
+    for line in text.strip().splitlines():
         family, *cells = line.split(" | ")
-        for arm, cell in zip(ARMS, cells, strict=True):
+        first = "baseline" if family.startswith("imagenet") else "hard"
+        for arm, cell in zip((first, *ARMS[1:]), cells, strict=True):
             yield f"{family.replace(' ', '-')}-{arm}", cell
 
 
-def printed(name, table):
+def printed(name, table, on=""):
     """error±se as the recipe `name` has it for `table`; None where it has none."""
-    found = [number for number in find(name).paper if number.table == table]
-    return f"{found[0].error:.2f}±{found[0].se:.2f}" if found else None
+    found = [n for n in find(name).paper if (n.table, n.on) == (table, on)]
+    return found[0].shown.split(" % error")[0].replace(" ", "") if found else None
 
 
 @pytest.mark.parametrize(("name", "cell"), list(table_2()))
@@ -37,9 +45,34 @@ def test_table_2(name, cell):
     assert printed(name, "2") == cell
 
 
-def test_table_2_has_no_other_rows():
-    rows = {entry.recipe.name for entry in entries() if printed(entry.recipe.name, "2")}
-    assert rows == {name for name, _ in table_2()}
+@pytest.mark.parametrize(("name", "cell"), list(table_2(TABLE_2_V2)))
+def test_table_2_on_imagenet_v2(name, cell):
+    assert printed(name, "2", V2) == cell
+
+
+@pytest.mark.parametrize(("on", "text"), [("", TABLE_2), (V2, TABLE_2_V2)])
+def test_table_2_has_no_other_rows(on, text):
+    rows = {entry.recipe.name for entry in entries() if printed(entry.recipe.name, "2", on)}
+    assert rows == {name for name, _ in table_2(text)}
+
+
+@pytest.mark.parametrize(
+    ("on", "baseline", "randaugment", "soft", "both"),
+    [("", 5.11, 4.09, 3.17, 2.78), (V2, 9.91, 8.84, 3.24, 3.18)],
+)
+def test_table_7_has_calibration_alone(on, baseline, randaugment, soft, both):
+    wanted = [baseline, randaugment, soft, both]
+    for arm, ece in zip(
+        ("baseline", "randaugment", "soft", "soft-randaugment"), wanted, strict=True
+    ):
+        assert PaperNumber("7", ece=ece, on=on) in find(f"imagenet-resnet50-{arm}").paper
+
+
+@pytest.mark.parametrize(("arm", "accuracy"), [("baseline", 3.42), ("soft-randaugment", 18.98)])
+def test_the_text_has_accuracies_at_80_percent_occlusion(arm, accuracy):
+    (number,) = [n for n in find(f"imagenet-resnet50-{arm}").paper if n.table == "text"]
+    assert number.error == pytest.approx(100 - accuracy)
+    assert number.shown.endswith("% error on images 80 % hidden")
 
 
 RESNET18 = {
