@@ -40,7 +40,7 @@ class OurLoop:
         batch = self.batches[self._step]
         torch.manual_seed(mix(self.recipe.seed, self._step, self.team.rank))
         found = self.learner.step(self._step, batch.images, batch.label, batch.num_global)
-        self._window.add(self._step, batch.sample, found, batch.num_global)
+        self._window.add(self._step, batch.sample, found)
         self._step += 1
         if len(self._window) == LOOK:
             self._window.close(stop=False)

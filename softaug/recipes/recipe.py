@@ -314,3 +314,14 @@ def _check_together(recipe: Recipe) -> None:
     if isinstance(recipe.augment.crop, WINDOWS) and not is_files(recipe.data.name):
         rule = f"augment.crop {type(recipe.augment.crop).__name__} is for images in folders"
         refuse("recipe", rule, recipe.data.name, "small images are cropped by offsets")
+    if recipe.data.unreadable == "skip":
+        _check_skipping(recipe)
+
+
+def _check_skipping(recipe: Recipe) -> None:
+    rule = 'data.unreadable "skip" is for windows'
+    if not isinstance(recipe.augment.crop, WINDOWS):
+        refuse("recipe", rule, f"augment.crop {type(recipe.augment.crop).__name__}")
+    if recipe.mix.kind in ("mixup", "cutmix"):
+        remedy = "remove the files that `softaug data folder:PATH --decode` names"
+        refuse("recipe", f"{rule} that are not mixed", recipe.mix.kind, remedy)

@@ -28,6 +28,7 @@ from softaug.transforms import (
     SoftResizedCrop,
     UniformCrop,
     UniformResizedCrop,
+    WindowCrop,
 )
 from softaug.transforms.base import SoftTransform
 from softaug.transforms.fill import Fill
@@ -41,8 +42,21 @@ class Chain:
     def __init__(self, transforms: Sequence[AnyTransform]) -> None:
         self.transforms = tuple(transforms)
 
-    def __call__(self, images: Tensor, labels: Tensor, key: DrawKey) -> tuple[Tensor, SoftLabel]:
-        label: Tensor | SoftLabel = labels
+    @property
+    def windows(self) -> WindowCrop | None:
+        """The windows that come first, if they do: drawn before an image is decoded."""
+        first = self.transforms[0] if self.transforms else None
+        return first if isinstance(first, WindowCrop) else None
+
+    @property
+    def after_windows(self) -> "Chain":
+        """What is left to do when windows are cut."""
+        return Chain(self.transforms[1:])
+
+    def __call__(
+        self, images: Tensor, labels: Tensor | SoftLabel, key: DrawKey
+    ) -> tuple[Tensor, SoftLabel]:
+        label = labels
         for transform in self.transforms:
             images, label = transform(images, label, key=key)
         assert isinstance(label, SoftLabel)

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from softaug.checks import refuse
+from softaug.data.folder import FolderImages
 from softaug.data.images import Images, Source
 from softaug.draws import DrawKey, send
 from softaug.label import MixedLabel, SoftLabel
@@ -20,6 +21,7 @@ from softaug.training.mixing import image_mixing, step_key
 from softaug.training.processes import Processes
 from softaug.training.seeding import epoch_order
 from softaug.training.stopwatch import Stopwatch
+from softaug.transforms import WindowCrop
 
 
 class Batch(NamedTuple):
@@ -28,7 +30,17 @@ class Batch(NamedTuple):
     images: Tensor  # [B, C, H, W] uint8
     label: SoftLabel | MixedLabel
     sample: Tensor  # [B] places in the training set
-    num_global: int  # images of this step in all processes
+    num_global: int  # images of this step in all processes, with those that cannot be read
+    unreadable: tuple[str, ...] = ()  # files that were skipped, and why
+
+
+class Augmented(NamedTuple):
+    """What became of some samples; without those that cannot be read, if they are skipped."""
+
+    images: Tensor
+    label: SoftLabel
+    sample: Tensor
+    unreadable: tuple[str, ...] = ()
 
 
 class Batches(Dataset[Batch]):
@@ -73,23 +85,37 @@ class Batches(Dataset[Batch]):
     def __getitem__(self, step: int) -> Batch:
         together = self.index(step)
         rows = torch.arange(len(together)).tensor_split(self.team.count)[self.team.rank]
-        images, label = self._augmented(together[rows], step)
+        seen = self._augmented(together[rows], step)
         if self.mix is None:
-            return Batch(images, label, together[rows], len(together))
-        images, mixed = self._mixed(step, together, rows, images, label)
+            return Batch(seen.images, seen.label, seen.sample, len(together), seen.unreadable)
+        images, mixed = self._mixed(step, together, rows, seen.images, seen.label)
         self.clock.lap("augment")
-        return Batch(images, mixed, together[rows], len(together))
+        return Batch(images, mixed, seen.sample, len(together))
 
-    def _augmented(self, samples: Tensor, step: int) -> tuple[Tensor, SoftLabel]:
-        labels = self.source.labels
-        index = send(samples, labels.device)
-        images = self.source.fetch(index)
-        self.clock.lap("data")
+    def _augmented(self, sample: Tensor, step: int) -> Augmented:
         epoch = step // self.steps_per_epoch
+        chain, source = self.chain(epoch), self.source
+        index = send(sample, source.labels.device)
         key = DrawKey(self.recipe.seed, epoch, index)
-        images, label = self.chain(epoch)(images, labels[index], key)
+        if chain.windows is not None and isinstance(source, FolderImages):
+            seen = self._windows(source, chain, chain.windows, index, key)
+        else:
+            images = source.fetch(index)
+            self.clock.lap("data")
+            seen = Augmented(*chain(images, source.labels[index], key), sample)
         self.clock.lap("augment")
-        return images, label
+        return seen
+
+    def _windows(
+        self, source: FolderImages, chain: Chain, crop: WindowCrop, index: Tensor, key: DrawKey
+    ) -> Augmented:
+        """Only what the windows show is decoded."""
+        cut = source.windows(index, crop, key)
+        self.clock.lap("data")
+        index = index[cut.rows]
+        label = crop.report(source.labels[index], cut.params)
+        rest = chain.after_windows(cut.images, label, key._replace(index=index))
+        return Augmented(*rest, index, cut.unreadable)
 
     def _mixed(
         self, step: int, together: Tensor, rows: Tensor, images: Tensor, label: SoftLabel
@@ -105,7 +131,7 @@ class Batches(Dataset[Batch]):
         if self.team.count == 1:
             others, second = take(images, params.partner), take(label, params.partner)
         else:
-            others, second = self._augmented(together[params.partner], step)
+            others, second, *_ = self._augmented(together[params.partner], step)
         return self.mix.apply(images, others, params), self.mix.report(label, second, params)
 
     def chain(self, epoch: int) -> Chain:
@@ -118,10 +144,16 @@ class Batches(Dataset[Batch]):
     def _try_chains(self) -> None:
         """Every augmentation that the schedules lead to, on one image: refused now or never."""
         index = torch.zeros(1, dtype=torch.int64, device=self.source.labels.device)
-        images, label = self.source.fetch(index), self.source.labels[index]
+        images, label = self._one_image(index), self.source.labels[index]
         chains = dict.fromkeys(self.chain(epoch) for epoch in range(self.recipe.epochs))
         for chain in chains:
             chain(images, label, DrawKey(self.recipe.seed, 0, index))
+
+    def _one_image(self, index: Tensor) -> Tensor:
+        if self.recipe.data.unreadable == "refuse":
+            return self.source.fetch(index)
+        edge = self.recipe.data.size
+        return torch.zeros(1, 3, edge, edge, dtype=torch.uint8)  # the first file may be broken
 
 
 def steps_per_epoch(num_images: int, recipe: Recipe) -> int:

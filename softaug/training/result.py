@@ -32,6 +32,7 @@ def describe_result(run: Run, measured: dict[str, Any]) -> dict[str, Any]:
         "train_loss": run.last_epoch.mean_loss,
         "train_error": run.last_epoch.error,
         "files_sha256": run.files,
+        "skipped": run.skipped.files,
         "num_train": run.batches.num,
         "num_measured": len(run.data.measured.labels),
         "num_classes": len(run.data.class_names),

@@ -34,6 +34,7 @@ from softaug.training.setup import (
     num_workers,
     prepare_machine,
 )
+from softaug.training.skipped import SkippedFiles
 from softaug.training.stopwatch import Stopwatch
 from softaug.training.tracking import Tracker
 from softaug.training.window import NonFiniteLossError, Totals, Window
@@ -97,6 +98,7 @@ class Run:
         self.last_epoch = Totals()
         self.seconds = 0.0  # spent in steps
         self.measured: dict[str, Any] = {}  # after the last epoch
+        self.skipped = SkippedFiles(team)
 
     def begin(self) -> None:
         """Take up the last checkpoint, if there is one."""
@@ -131,7 +133,8 @@ class Run:
         images = batch.images.to(self.team.device, non_blocking=True)
         label = batch.label.to(self.team.device, non_blocking=True)
         found = self.learner.step(self.step, images, label, batch.num_global)
-        self.window.add(self.step, batch.sample, found, batch.num_global)
+        self.skipped.note(batch.unreadable)
+        self.window.add(self.step, batch.sample, found)
         self.step += 1
 
     def end(self) -> dict[str, Any]:
@@ -179,6 +182,9 @@ class Run:
         self.look = max(1, min(LOOK, int(LOOK_SECONDS / max(pace, 1e-9))))
         self.seconds += time.perf_counter() - self._since
         self._since = time.perf_counter()
+        if self.recipe.data.unreadable == "skip":
+            for file in self.skipped.share():
+                self._say(f"skipped a file that cannot be read: {file}")
         return stop
 
     def _end_epoch(self) -> None:
@@ -196,6 +202,8 @@ class Run:
         if epoch % self.options.evaluate_epochs == 0 or epoch == self.recipe.epochs:
             self.measured = self._measure()
             row |= {f"{self.data.split}_{name}": value for name, value in self.measured.items()}
+        if self.recipe.data.unreadable == "skip":
+            row["num_skipped"] = len(self.skipped)
         self.team.first_does(lambda: self.tracker.log(row))
 
     def _measure(self) -> dict[str, Any]:
@@ -221,6 +229,7 @@ class Run:
             "machine": self._machine(),
             "data": fingerprint(self.data),
             "files": self.files,
+            "skipped": self.skipped.files,
         }
         folder, tensors = self.folder / CHECKPOINTS, self.learner.tensors()
         self.team.first_does(lambda: checkpoint.save(folder, self.step, tensors, state))
@@ -253,6 +262,7 @@ class Run:
         self.step, self.seconds = state["step"], state["seconds"]
         self.totals, self.last_epoch = Totals(*state["totals"]), Totals(*state["last_epoch"])
         self.clock.seconds.update(state["clock"])
+        self.skipped.files = state["skipped"]
         self.learner.scaler.load_state_dict(state["scaler"])
 
     def _machine(self) -> dict[str, Any]:

@@ -43,14 +43,14 @@ class Window:
 
     def __init__(self, team: Processes) -> None:
         self.team = team
-        self._entries: list[tuple[int, Tensor, Tensor, int]] = []
+        self._entries: list[tuple[int, Tensor, Tensor]] = []
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def add(self, step: int, index: Tensor, found: Tensor, num: int) -> None:
-        """Keep a step's losses and errors, [B, 2], of the samples `index`."""
-        self._entries.append((step, index, found, num))
+    def add(self, step: int, index: Tensor, found: Tensor) -> None:
+        """Keep a step's losses and errors, [B, 2], of this process's samples `index`."""
+        self._entries.append((step, index, found))
 
     def close(
         self, stop: bool, seconds: float = 0.0, before: Totals = _NOTHING
@@ -65,13 +65,14 @@ class Window:
         sizes = [len(entry[1]) for entry in entries]
         sums = [part.sum(0) for part in found.split(sizes)]  # type: ignore[no-untyped-call]
         table = torch.stack([*sums, torch.tensor([float(stop), seconds]).double()])
-        table = self.team.add_up(table)
-        for (step, index, losses, _), row in zip(entries, table, strict=False):
+        numbers = torch.tensor([*sizes, 0]).double()
+        table = self.team.add_up(torch.cat([table, numbers[:, None]], dim=1))
+        for (step, index, losses), row in zip(entries, table, strict=False):
             if not math.isfinite(row[0]):
                 self._refuse(step, index, losses.cpu()[:, 0], float(row[0]))
         totals = before
-        for (*_, num), (loss, wrong) in zip(entries, table[:-1].tolist(), strict=True):
-            totals = totals + Totals(loss, wrong, num)
+        for loss, wrong, num in table[:-1].tolist():
+            totals = totals + Totals(loss, wrong, int(num))
         pace = float(table[-1, 1]) / self.team.count / len(entries)
         return totals, bool(table[-1, 0] > 0), pace
 

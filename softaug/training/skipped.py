@@ -1,0 +1,28 @@
+"""Which files could not be read, counted over all processes."""
+
+from collections.abc import Iterable
+
+from softaug.training.processes import Processes
+
+
+class SkippedFiles:
+    """Every file that any process skipped, as "PATH: reason"."""
+
+    def __init__(self, team: Processes) -> None:
+        self.team = team
+        self.files: list[str] = []
+        self._lately: set[str] = set()  # in this process
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def note(self, files: Iterable[str]) -> None:
+        """Remember what this process skipped."""
+        self._lately.update(files)
+
+    def share(self) -> list[str]:
+        """What is new since the last time; all processes call this together."""
+        parts, self._lately = self.team.collect(sorted(self._lately)), set()
+        new = sorted({file for part in parts for file in part} - {*self.files})
+        self.files += new
+        return new

@@ -1,0 +1,87 @@
+"""Two machines, as two agents of torchrun on one: they agree on one run as its two processes."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from photos import write_photos
+from test_processes import free_ports
+from tiny_runs import rows, weights
+
+SETTINGS = [
+    *("--data.size", "32", "--batch", "8", "--epochs", "2", "--optim.warmup-epochs", "0"),
+    *("--threads", "1", "--workers", "1", "--checkpoint-steps", "1"),
+]
+
+
+def agent(place, out, *torchrun):
+    """One agent of torchrun with one process or more, which trains on the photos of `place`."""
+    data = ["--data.name", f"folder:{place / 'photos'}"]
+    command = ["train", "imagenette-resnet8-s2-soft", *data, *SETTINGS, "--out", str(out)]
+    return subprocess.Popen(
+        [sys.executable, "-m", "torch.distributed.run", *torchrun, "-m", "softaug", *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+
+
+def machines(place, out):
+    """Two agents that find each other on loopback."""
+    meet = ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{free_ports(1)[0]}"]
+    both = ["--nnodes", "2", "--nproc-per-node", "1", "--local-addr", "127.0.0.1", *meet]
+    return [agent(place, out, *both) for _ in range(2)]
+
+
+def ends(agents):
+    """Exit codes, and what was said."""
+    said = [one.communicate(timeout=180)[0] for one in agents]
+    return [one.returncode for one in agents], "".join(said)
+
+
+def kill_in_mid_epoch(agents, out):
+    """Every process of both machines dies after the second checkpoint, in the first epoch."""
+    until = time.monotonic() + 120
+    while len(list((out / "checkpoints").glob("step-*"))) < 2:
+        assert time.monotonic() < until, ends(agents)
+        time.sleep(0.02)
+    for one in agents:
+        children = subprocess.run(["pgrep", "-P", str(one.pid)], capture_output=True, text=True)
+        for child in [str(one.pid), *children.stdout.split()]:
+            subprocess.run(["kill", "-9", child], check=False)
+    ends(agents)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """One machine with two processes; two machines; two that were killed and begun again."""
+    place = tmp_path_factory.mktemp("machines")
+    write_photos(place / "photos", num_train=20)
+    alone = ["--standalone", "--nproc-per-node", "2"]
+    for agents in (
+        [agent(place, place / "one", *alone)],
+        machines(place, place / "two"),
+    ):
+        codes, said = ends(agents)
+        assert not any(codes), said
+    kill_in_mid_epoch(machines(place, place / "killed"), place / "killed")
+    broken = len(rows(place / "killed"))
+    codes, said = ends(machines(place, place / "killed"))
+    assert not any(codes), said
+    (place / "said").write_text(f"{broken} epochs\n{said}")
+    return place
+
+
+def test_two_machines_learn_what_two_processes_of_one_learn(place):
+    assert weights(place / "two") == weights(place / "one")
+    assert rows(place / "two") == rows(place / "one")
+
+
+def test_machines_that_were_killed_in_mid_epoch_go_on_to_the_same_bits(place):
+    said = (place / "said").read_text()
+    assert "going on from step" in said
+    assert weights(place / "killed") == weights(place / "one")
+    assert rows(place / "killed") == rows(place / "one")

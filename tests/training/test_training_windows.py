@@ -1,0 +1,121 @@
+"""Training on photographs: windows are drawn before decoding, whoever decodes them."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from photos import write_photos
+from PIL import Image
+from tiny_runs import rows, run, weights
+
+from softaug import DrawKey
+from softaug.recipes import Mix, find
+from softaug.training.batches import Batches
+from softaug.training.processes import Processes
+from softaug.training.setup import load_data
+from softaug.training.stopwatch import Stopwatch
+
+CPU = torch.device("cpu")
+
+
+def small(root, arm="soft", **data):
+    """24 photographs in steps of 10, 10 and 4."""
+    recipe = find(f"imagenette-resnet8-s2-{arm}").recipe
+    data = replace(recipe.data, name=f"folder:{root}", size=40, **data)
+    return replace(recipe, data=data, epochs=2, batch=10)
+
+
+def batches(recipe, rank=0, count=1):
+    data = load_data(recipe, None)
+    return Batches(recipe, data.train, data.mean, Processes(rank, count, CPU), Stopwatch(CPU))
+
+
+def cut_whole(found, file, sample, epoch):
+    """The window of one file by the transforms themselves, the whole of it decoded."""
+    image = torch.from_numpy(np.array(Image.open(file))).permute(2, 0, 1)
+    key = DrawKey(found.recipe.seed, epoch, torch.tensor([sample]))
+    label = torch.tensor([sample // 8])
+    images, label = found.chain(epoch)(image[None], label, key)
+    return images[0], float(label.retained)
+
+
+@pytest.mark.parametrize("arm", ["soft", "baseline"])
+def test_a_batch_is_what_the_transforms_make_of_whole_images(tmp_path, arm):
+    files = write_photos(tmp_path)
+    found = batches(small(tmp_path, arm))
+    for step in (0, 4):
+        batch = found[step]
+        for place, sample in enumerate(batch.sample.tolist()):
+            image, kept = cut_whole(found, files[sample], sample, epoch=step // 3)
+            assert torch.equal(batch.images[place], image)
+            assert float(batch.label.retained[place]) == pytest.approx(kept)
+            assert int(batch.label.label[place]) == sample // 8
+
+
+def test_processes_read_their_own_part_and_each_sample_once_an_epoch(tmp_path):
+    write_photos(tmp_path)
+    recipe = small(tmp_path)
+    parts, seen = [batches(recipe, rank, 2) for rank in (0, 1)], []
+    for step in range(3):
+        whole, shares = batches(recipe)[step], [part[step] for part in parts]
+        assert torch.equal(torch.cat([share.images for share in shares]), whole.images)
+        seen += [sample for share in shares for sample in share.sample.tolist()]
+    assert sorted(seen) == list(range(24))
+
+
+def test_workers_change_nothing(tmp_path):
+    write_photos(tmp_path / "photos")
+    for workers in (0, 2):
+        run(small(tmp_path / "photos"), tmp_path / str(workers), workers=workers)
+    assert weights(tmp_path / "0") == weights(tmp_path / "2")
+
+
+@pytest.fixture
+def broken(tmp_path):
+    """Photographs of which one ends in the middle."""
+    file = write_photos(tmp_path / "photos")[5]
+    file.write_bytes(file.read_bytes()[:-200])
+    return file
+
+
+def test_a_broken_file_ends_the_run_by_name(tmp_path, broken):
+    with pytest.raises(ValueError, match=str(broken)):
+        run(small(tmp_path / "photos"), tmp_path / "run", workers=0)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_broken_file_is_named_once_counted_and_left_out(tmp_path, broken, workers):
+    recipe = small(tmp_path / "photos", unreadable="skip")
+    result, said = run(recipe, tmp_path / "run", workers=workers)
+    assert said.count(str(broken)) == 1
+    assert [row["num_skipped"] for row in rows(tmp_path / "run")] == [1, 1]
+    assert len(result["skipped"]) == 1
+    assert result["skipped"][0].startswith(str(broken))
+
+
+def test_what_was_skipped_is_known_after_a_stop(tmp_path, broken):
+    recipe = small(tmp_path / "photos", unreadable="skip")
+    run(replace(recipe, epochs=2), tmp_path / "run", workers=0)
+    last = max((tmp_path / "run" / "checkpoints").glob("step-*"))
+    assert len(json.loads((last / "state.json").read_text())["skipped"]) == 1
+
+
+def test_the_loss_of_a_broken_file_counts_as_nothing(tmp_path, broken):
+    """A step's mean is over the images it should have had: their number is known everywhere."""
+    found = batches(small(tmp_path / "photos", unreadable="skip"))
+    steps = [found[step] for step in range(3)]
+    assert [batch.num_global for batch in steps] == [10, 10, 4]
+    assert sum(len(batch.images) for batch in steps) == 23
+    assert 5 not in torch.cat([batch.sample for batch in steps])
+    assert sum(len(batch.unreadable) for batch in steps) == 1
+
+
+def test_skipping_is_for_windows_that_are_not_mixed(tmp_path):
+    recipe = small(tmp_path, unreadable="skip")
+    with pytest.raises(ValueError, match='"skip" is for windows that are not mixed, got mixup'):
+        replace(recipe, mix=Mix("mixup"))
+    offsets = find("cifar100-resnet18-soft").recipe.augment
+    with pytest.raises(ValueError, match=r'"skip" is for windows, got augment\.crop NormalOffsets'):
+        replace(recipe, augment=offsets)
