@@ -71,10 +71,11 @@ class SoftResizedCrop(WindowCrop):
 
     def _length(self, uniform: Tensor, longest: Tensor) -> Tensor:
         """What is left of an edge: a rectified normal loss, clipped."""
+        edge = longest.to(uniform.dtype)
         if self.relative_to == "pixels":
-            most = (longest - self.min_size).clamp(min=0).to(uniform.dtype)
+            most = (edge - self.min_size).clamp(min=0)
         else:
-            most = longest * (1 - self.min_size / self.size)
+            most = edge * (self.size - self.min_size) / self.size
         normal = math.sqrt(2) * torch.erfinv(2 * uniform - 1)
         lost = torch.minimum((self.sigma * most * normal).clamp(min=0), most)
         return longest - lost.floor().long()
@@ -84,7 +85,7 @@ class SoftResizedCrop(WindowCrop):
         sd = 2 * OFFSETS[self.offsets] * self.sigma  # in units of the largest shift, (W + w) / 2
         shift = truncated_normal(uniform, sd, limit=1) * (edge + length) / 2
         start = (edge - length).div(2, rounding_mode="floor") + shift.trunc().long()
-        return torch.maximum(start, 1 - length)  # a half pixel was rounded away from the image
+        return start.clamp(1 - length, edge - 1)  # a half pixel may have been rounded away
 
 
 class UniformResizedCrop(WindowCrop):
@@ -126,8 +127,9 @@ class UniformResizedCrop(WindowCrop):
     def _central(self, height: Tensor, width: Tensor) -> tuple[Tensor, Tensor]:
         """Width and height of the largest window of an allowed ratio."""
         narrow, wide = self.ratio
-        across = torch.minimum(width, (height * wide).round().long())
-        return across, torch.minimum(height, (width / narrow).round().long())
+        across = (height.double() * wide).round().long()
+        down = (width.double() / narrow).round().long()
+        return across.clamp(min=1).minimum(width), down.clamp(min=1).minimum(height)
 
 
 def _between(uniform: Tensor, low: float, high: float) -> Tensor:
