@@ -48,6 +48,24 @@ def check_whole(who: str, name: str, value: Any, *, least: int) -> int:
     return int(value)
 
 
+def check_range(who: str, name: str, value: Any, most: float = math.inf) -> tuple[float, float]:
+    """Return `value` as (low, high) if 0 < low <= high <= most, both finite."""
+    try:
+        low, high = map(float, value)
+    except (TypeError, ValueError):
+        refuse(who, f"{name} must be a pair of numbers", describe(value))
+    if not 0 < low <= high <= most or math.isinf(high):
+        limit = f" <= {most:g}" if most < math.inf else ""
+        refuse(who, f"{name} must be 0 < low <= high{limit}", value)
+    return low, high
+
+
+def check_switch(who: str, name: str, value: Any) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, bool):
+        refuse(who, f"{name} must be True or False", describe(value))
+
+
 def check_choice(who: str, name: str, value: Any, choices: Sequence[str]) -> None:
     """Refuse a `value` that is none of `choices`, naming the nearest."""
     if value in choices:

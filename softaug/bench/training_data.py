@@ -7,7 +7,7 @@ import torch
 
 from softaug.bench.images import MEAN, STD
 from softaug.data.images import Images
-from softaug.recipes.recipe import Augment, LossSpec, NormalOffsets, Recipe, UniformOffsets
+from softaug.recipes import Augment, LossSpec, NormalOffsets, Recipe, UniformOffsets
 from softaug.training.setup import TrainingData
 
 NUM_CLASSES = 100

@@ -7,9 +7,9 @@ from typing import Any, Literal, NamedTuple
 
 from softaug.checks import check_whole, refuse
 from softaug.data.images import Source, stratified_order
-from softaug.data.load import load
 from softaug.evaluation.run import TrainedRun, images_of, open_run
 from softaug.recipes.serialise import as_dict
+from softaug.training.setup import load_images
 
 WHO = "curves"
 
@@ -86,7 +86,7 @@ def _held_out(run: TrainedRun) -> Source:
 
 def _test(run: TrainedRun, options: ImageOptions) -> Source:
     spec = run.recipe.data
-    test = load(spec.name, options.data_dir, labels=spec.labels, size=spec.size).test
+    test = load_images(spec, options.data_dir).test
     if test is None:
         refuse(WHO, f"{spec.name} must have test images", "none", "use --split held-out")
     return test

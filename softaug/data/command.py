@@ -22,8 +22,8 @@ def data(
     """Get a data set, or check the one that is there; nothing is ever overwritten.
 
     Args:
-        name: cifar10, cifar100, digits, or folder:PATH.
-        data_dir: Folder for CIFAR; else the one SOFTAUG_DATA names, else ~/.cache/softaug/data.
+        name: cifar10, cifar100, imagenet, imagenette, digits, or folder:PATH.
+        data_dir: Where data sets lie; else what SOFTAUG_DATA names, else ~/.cache/softaug/data.
         from_torchvision: Convert torchvision's download in this folder; nothing is fetched.
     """
     check_name("data", name)
@@ -34,4 +34,4 @@ def data(
     elif from_torchvision is not None:
         refuse("data", "from_torchvision must be left out but for CIFAR", name)
     else:
-        survey(name, Console())
+        survey(name, Console(), data_dir)

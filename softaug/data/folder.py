@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from softaug.checks import check_whole, refuse
+from softaug.checks import check_choice, check_whole, refuse
 from softaug.data.images import ImageData
 
 ENDINGS = (".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 TEST_PARTS = ("val", "test")
+UNREADABLE = ("refuse", "skip")
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +30,8 @@ class FolderImages:
     files: NDArray[np.bytes_]  # [N] paths below root
     labels: Tensor  # [N] int64
     size: int
+    resize: int | None = None  # short edge before the centre is kept; None is `size`
+    unreadable: str = "refuse"  # or "skip": what happens to a window whose file is broken
 
     def path(self, number: int) -> str:
         return os.path.join(self.root, os.fsdecode(bytes(self.files[number])))
@@ -36,21 +39,30 @@ class FolderImages:
     def fetch(self, index: Tensor) -> Tensor:
         images = torch.empty(len(index), 3, self.size, self.size, dtype=torch.uint8)
         for image, number in zip(images, index.tolist(), strict=True):
-            image.copy_(read_image(self.path(number), self.size))
+            image.copy_(read_image(self.path(number), self.size, self.resize))
         return images
 
     def take(self, index: Tensor) -> FolderImages:
         return replace(self, files=self.files[index.numpy()], labels=self.labels[index])
 
 
-def folder(path: Path | str, size: int) -> ImageData:
+def folder(
+    path: Path | str, size: int, resize: int | None = None, unreadable: str = "refuse"
+) -> ImageData:
     """The images below `path`, each cut to size x size; nothing is decoded yet.
+
+    `resize` is the short edge that they have before they are cut (None is `size`); windows of
+    files that are `unreadable` are refused or skipped.
 
     The tree is path/train/CLASS/... and path/val/CLASS/... (or test; val goes first), or
     path/CLASS/... alone, which has no test part. Classes are in the order of their names,
     images in the order of theirs.
     """
     check_whole("folder", "size", size, least=1)
+    if resize is not None:
+        check_whole("folder", "resize", resize, least=size)
+    check_choice("folder", "unreadable", unreadable, UNREADABLE)
+    as_wanted = size, resize, unreadable
     root = Path(path).expanduser().absolute()
     if not root.is_dir():
         refuse("folder", f"{root} must be a folder", "no such folder")
@@ -59,18 +71,20 @@ def folder(path: Path | str, size: int) -> ImageData:
     if "train" not in found:
         if test_parts:
             refuse("folder", f"{root / 'train'} must be there", f"only {', '.join(test_parts)}")
-        return ImageData(_list_images(root, found, size), None, tuple(found))
+        return ImageData(_list_images(root, found, *as_wanted), None, tuple(found))
     names = _subfolders(root / "train")
-    train = _list_images(root / "train", names, size)
+    train = _list_images(root / "train", names, *as_wanted)
     if not test_parts:
         return ImageData(train, None, tuple(names))
     test = root / test_parts[0]
     _check_same(names, _subfolders(test), test)
-    return ImageData(train, _list_images(test, names, size), tuple(names))
+    return ImageData(train, _list_images(test, names, *as_wanted), tuple(names))
 
 
-def read_image(path: str, size: int) -> Tensor:
-    """The file's RGB pixels, uint8 [3, size, size]: short edge to `size`, the centre kept.
+def read_image(path: str, size: int, resize: int | None = None) -> Tensor:
+    """The file's RGB pixels, uint8 [3, size, size]: short edge to `resize`, the centre kept.
+
+    `resize` None is `size`: the whole short edge is kept.
 
     Resized with antialiasing (bilinear, as is usual for ImageNet). A file that cannot be
     decoded is refused by name.
@@ -79,16 +93,17 @@ def read_image(path: str, size: int) -> Tensor:
         with Image.open(path) as image:
             if image.mode.startswith(("I", "F")):
                 raise ValueError(f"more than 8 bits a channel (mode {image.mode})")
-            image.draft(None, (2 * size, 2 * size))  # a 12 MP JPEG takes 44 ms, not 154
-            pixels = _centre(image.convert("RGB"), size)
+            short = resize or size
+            image.draft(None, (2 * short, 2 * short))  # a 12 MP JPEG takes 44 ms, not 154
+            pixels = _centre(image.convert("RGB"), size, short)
     except Exception as broken:  # what a broken file raises depends on its format
         refuse("folder", f"{path} must be an image that can be read", broken)
     return torch.from_numpy(np.array(pixels)).permute(2, 0, 1)
 
 
-def _centre(image: Image.Image, size: int) -> Image.Image:
-    """The largest centred square, resized: only the pixels that are kept are computed."""
-    edge = min(image.size)
+def _centre(image: Image.Image, size: int, short: int) -> Image.Image:
+    """Size / short of the largest centred square, resized: only what is kept is computed."""
+    edge = min(image.size) * size / short
     left, top = ((length - edge) / 2 for length in image.size)
     box = (left, top, left + edge, top + edge)
     return image.resize((size, size), Image.Resampling.BILINEAR, box=box)
@@ -99,7 +114,9 @@ def _subfolders(path: Path) -> list[str]:
         return sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
 
 
-def _list_images(root: Path, names: list[str], size: int) -> FolderImages:
+def _list_images(
+    root: Path, names: list[str], size: int, resize: int | None, unreadable: str
+) -> FolderImages:
     """Every image of every class, listed but not opened."""
     if not names:
         rule = f"{root} must hold a folder for each class"
@@ -113,7 +130,7 @@ def _list_images(root: Path, names: list[str], size: int) -> FolderImages:
             refuse("folder", rule, "none", "add some or remove the folder")
         files += (os.fsencode(member.removeprefix(f"{root}{os.sep}")) for member in members)
         labels += [label] * len(members)
-    return FolderImages(str(root), np.array(files), torch.tensor(labels), size)
+    return FolderImages(str(root), np.array(files), torch.tensor(labels), size, resize, unreadable)
 
 
 def _image_files(path: Path | str) -> Iterator[str]:

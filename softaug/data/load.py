@@ -9,29 +9,42 @@ from softaug.data import images
 from softaug.data.cifar import cifar
 from softaug.data.digits import NUM_CLASSES, digits
 from softaug.data.folder import folder
+from softaug.data.imagenet import PHOTOS, photos
 from softaug.data.images import ImageData, Images, Source
 from softaug.data.releases import RELEASES
 
 FOLDER = "folder:"
-NAMES = (*RELEASES, "digits", f"{FOLDER}PATH")
+NAMES = (*RELEASES, *PHOTOS, "digits", f"{FOLDER}PATH")
 
 
 def load(
-    name: str, data_dir: Path | str | None = None, labels: str = "fine", size: int = 224
+    name: str,
+    data_dir: Path | str | None = None,
+    labels: str = "fine",
+    size: int = 224,
+    resize: int | None = None,
+    unreadable: str = "refuse",
 ) -> ImageData:
-    """The images of "cifar10", "cifar100", "digits" or "folder:PATH", in colour.
+    """The images of a data set in colour: `NAMES` has the names.
 
-    `data_dir` is for CIFAR (see `data_folder`), `size`, an edge in pixels, for folders;
-    `labels` may be "coarse" for CIFAR-100.
+    `data_dir` is for those that lie there (see `data_folder`); `labels` may be "coarse" for
+    CIFAR-100; `size`, `resize` and `unreadable` are for images in folders (see `folder`).
     """
     check_name("load", name)
     if name in RELEASES:
         return cifar(name, data_dir, labels)
     if labels != "fine":
         refuse("load", f'labels of {name} must be "fine"', repr(labels))
+    if name in PHOTOS:
+        return photos(name, data_dir, size, resize, unreadable)
     if name.startswith(FOLDER):
-        return folder(name.removeprefix(FOLDER), size)
+        return folder(name.removeprefix(FOLDER), size, resize, unreadable)
     return _colour_digits()
+
+
+def is_files(name: str) -> bool:
+    """Whether the images of this data set are files of any size, decoded when they are needed."""
+    return name in PHOTOS or name.startswith(FOLDER)
 
 
 def check_name(who: str, name: str) -> None:

@@ -1,5 +1,7 @@
 """What a data set holds, in a line for each part."""
 
+from pathlib import Path
+
 from PIL import Image
 from rich.console import Console
 
@@ -12,12 +14,12 @@ from softaug.progress import progress
 Size = tuple[int, int]  # width, height
 
 
-def survey(name: str, console: Console) -> None:
-    """Print images, classes and sizes of "digits" or "folder:PATH".
+def survey(name: str, console: Console, data_dir: Path | None = None) -> None:
+    """Print images, classes and sizes of a data set that is not fetched: digits, or folders.
 
     The head of every file is read; those that are no images are named, then refused.
     """
-    data = load(name)
+    data = load(name, data_dir)
     for part, source in (("train", data.train), ("test", data.test)):
         line = _line(source, len(data.class_names), console) if source else "none"
         console.print(f"{part}: {line}", soft_wrap=True, markup=False, highlight=False)

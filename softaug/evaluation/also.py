@@ -10,34 +10,36 @@ import torch
 from numpy.lib.npyio import NpzFile
 from torch import Tensor
 
-from softaug.checks import nearest, refuse
-from softaug.data.folder import FolderImages, folder
+from softaug.checks import refuse
 from softaug.data.images import Images, Source
+from softaug.evaluation.also_folder import WHO, from_folder
 
-WHO = "evaluate"
 SPLITS = ("test", "validation")  # names of what a run is measured on
 FORMS = "NAME=FOLDER, NAME=FILE.npz (images, labels), or NAME=IMAGES.npy,LABELS.npy"
 
 
 def read_all_also(
-    texts: Sequence[str], class_names: tuple[str, ...], size: int
+    texts: Sequence[str], class_names: tuple[str, ...], size: int, resize: int | None = None
 ) -> dict[str, Source]:
     """Every second test set by its name; a name given twice is refused."""
     found: dict[str, Source] = {}
     for text in texts:
-        name, source = read_also(text, class_names, size)
+        name, source = read_also(text, class_names, size, resize)
         if name in found:
             refuse(WHO, "second test sets must have different names", f"{name} twice")
         found[name] = source
     return found
 
 
-def read_also(text: str, class_names: tuple[str, ...], size: int) -> tuple[str, Source]:
+def read_also(
+    text: str, class_names: tuple[str, ...], size: int, resize: int | None = None
+) -> tuple[str, Source]:
     """A second test set from `--also NAME=PATH`; its labels are those of `class_names`.
 
-    A folder has a folder for each class; arrays hold uint8 images [N, H, W, 3] (or channels
-    first) and class numbers [N]. `size` is the edge of the run's images: a
-    folder's are brought to it, arrays must have it.
+    A folder has a folder for each class, called by its name or by its number in the run;
+    arrays hold uint8 images [N, H, W, 3] (or channels first) and class numbers [N]. `size` is
+    the edge of the run's images: a folder's are brought to it, by way of the short edge
+    `resize`, arrays must have it.
     """
     name, found, path = text.partition("=")
     if not found or not name or not path:
@@ -45,21 +47,9 @@ def read_also(text: str, class_names: tuple[str, ...], size: int) -> tuple[str, 
     if name in SPLITS:
         refuse(WHO, f"the name of a second test set must not be {name!r}", repr(text))
     if Path(path).is_dir():
-        return name, _from_folder(path, class_names, size)
+        return name, from_folder(path, class_names, size, resize)
     images, labels = _arrays(path)
     return name, _from_arrays(path, images, labels, len(class_names), size)
-
-
-def _from_folder(path: str, class_names: tuple[str, ...], size: int) -> Source:
-    data = folder(path, size)
-    source = data.test or data.train
-    assert isinstance(source, FolderImages)
-    for name in data.class_names:
-        if name not in class_names:
-            remedy = nearest(name, class_names)
-            refuse(WHO, f"classes of {path} must be the run's", repr(name), remedy)
-    places = torch.tensor([class_names.index(name) for name in data.class_names])
-    return FolderImages(source.root, source.files, places[source.labels], size)
 
 
 def _arrays(path: str) -> tuple[Any, Any]:

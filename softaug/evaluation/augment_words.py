@@ -1,6 +1,7 @@
 """What a recipe does to images and labels, in words."""
 
-from softaug.recipes.recipe import Augment, NormalOffsets, Recipe
+from softaug.recipes.crops import Crop, NormalOffsets, NormalWindows, UniformOffsets
+from softaug.recipes.recipe import Augment, Recipe
 
 LABELS = {
     "none": "hard labels",
@@ -31,17 +32,21 @@ def _step_words(augment: Augment, size: int) -> dict[str, str]:
     return {
         "policy": "" if augment.policy == "none" else augment.policy + curves,
         "flip": "flip" if augment.flip else "",
-        "crop": f"crop ({_offsets(augment, size)}{_k(augment.crop.k)})",
+        "crop": f"crop ({_crop_words(augment.crop, size)}{_k(augment.crop.k)})",
         "noise": f"noise (sd {noise.sigma * noise.noise_sd:g}{_k(noise.k)})" if noise.sigma else "",
         "cutout": f"cutout ({cutout.length} pixels{_k(cutout.k)})" if cutout.length else "",
     }
 
 
-def _offsets(augment: Augment, size: int) -> str:
-    crop = augment.crop
+def _crop_words(crop: Crop, size: int) -> str:
     if isinstance(crop, NormalOffsets):
         return f"offsets normal, sd {crop.sigma:g} edges"
-    return f"offsets up to {crop.reach} of {size} pixels"
+    if isinstance(crop, UniformOffsets):
+        return f"offsets up to {crop.reach} of {size} pixels"
+    if isinstance(crop, NormalWindows):
+        return f"windows of normal size and place, sigma {crop.sigma:g}"
+    least, most = crop.scale
+    return f"windows of {100 * least:g} to {100 * most:g} % of the image"
 
 
 def _k(k: float | None) -> str:

@@ -17,15 +17,20 @@ def shown_path(path: Path | str) -> str:
 
 
 def evaluate_command(
-    runs: Sequence[Path], draws: int, also: Sequence[str], ensemble_out: Path | None
+    runs: Sequence[Path],
+    draws: int,
+    also: Sequence[str],
+    resize: Sequence[int],
+    ensemble_out: Path | None,
 ) -> str:
     """`softaug evaluate` with all that its numbers depend on, but for where data sets lie.
 
-    >>> evaluate_command([Path("runs/a")], 3, ["v2=my images"], None)
-    "softaug evaluate runs/a --draws 3 --also 'v2=my images'"
+    >>> evaluate_command([Path("runs/a")], 3, ["v2=my images"], [256], None)
+    "softaug evaluate runs/a --draws 3 --also 'v2=my images' --resize 256"
     """
     parts = ["softaug", "evaluate", *map(shown_path, runs), "--draws", str(draws)]
     parts += ["--also", *map(_shown_also, also)] if also else []
+    parts += ["--resize", *map(str, resize)] if resize else []
     if ensemble_out is not None:
         parts += ["--ensemble", "--out", shown_path(ensemble_out)]
     return shlex.join(parts)

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from softaug.checks import check_whole, refuse
 from softaug.data.images import Images, Source
-from softaug.data.load import load
 from softaug.evaluation.also import read_all_also
+from softaug.evaluation.also_folder import resized
 from softaug.evaluation.commands import evaluate_command, shown_path
 from softaug.evaluation.examples import examples
 from softaug.evaluation.image_values import image_intervals
@@ -26,6 +26,7 @@ from softaug.metrics import ensemble_logits, fit_temperature
 from softaug.progress import Show, progress
 from softaug.recipes.serialise import as_dict
 from softaug.training.environment import environment, num_cores
+from softaug.training.setup import load_images
 from softaug.training.tracking import read_metrics
 
 MOST_DRAWS = 255  # right answers of each image are counted in a byte
@@ -42,6 +43,8 @@ class EvaluationOptions:
     also: tuple[str, ...] = ()
     """second test sets with the same classes: NAME=FOLDER, NAME=FILE.npz or
     NAME=IMAGES.npy,LABELS.npy"""
+    resize: tuple[int, ...] = ()
+    """measure the test images also with these short edges, the centre kept; for folders"""
     draws: int = 3
     """placings of the patch, shifts and noises, averaged"""
 
@@ -68,7 +71,7 @@ def evaluate_runs(
     evaluation = Evaluation(members, options, console)
     found = evaluation.measure()
     named, ensemble_out = ([out], None) if own else (folders, out)
-    command = evaluate_command(named, options.draws, options.also, ensemble_out)
+    command = evaluate_command(named, options.draws, options.also, options.resize, ensemble_out)
     write_evaluation({**found, "command": command}, evaluation.kept, out)
     return read_evaluation(out)
 
@@ -121,7 +124,10 @@ class Evaluation:
         self.device = next(first.net.parameters()).device
         self.split, self.test, self.held_out = _parts(first, options.data_dir)
         edge = int(self.test.fetch(torch.tensor([0])).shape[-1])
-        self.also = read_all_also(options.also, self.data.class_names, edge)
+        self.also = read_all_also(
+            options.also, self.data.class_names, edge, self.recipe.data.resize
+        )
+        self.also |= resized(self.test, options.resize, taken=self.also)
         _check_sizes({self.split: self.test, **self.also})
         self.fill = [round(mean) for mean in self.data.mean]
         self.ordeals = ordeals(self.fill)
@@ -235,7 +241,7 @@ def _parts(run: TrainedRun, data_dir: Path | None) -> tuple[str, Source, Source 
     spec, data = run.recipe.data, run.data
     if not spec.validation:
         return data.split, data.measured, None
-    test = load(spec.name, data_dir, labels=spec.labels, size=spec.size).test
+    test = load_images(spec, data_dir).test
     if test is None:
         return data.split, data.measured, None
     return "test", test, data.measured

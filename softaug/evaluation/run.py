@@ -11,6 +11,7 @@ from torch.utils.data import DataLoader
 
 from softaug.checks import refuse
 from softaug.data.images import Source
+from softaug.data.load import is_files
 from softaug.recipes import Recipe, from_dict
 from softaug.training import checkpoint
 from softaug.training.batches import steps_per_epoch
@@ -69,7 +70,8 @@ def open_run(folder: Path, data_dir: Path | None, device: str, who: str = "evalu
 def images_of(run: TrainedRun) -> str:
     """Which images a run is measured on, and which it has never seen."""
     data = run.recipe.data
-    size = f", size {data.size}" if data.name.startswith("folder:") else ""
+    size = f", size {data.size}" if is_files(data.name) else ""
+    size += f" of short edge {data.resize}" if data.resize else ""
     held = f", {data.validation} held out by seed {data.seed}" if data.validation else ""
     return f"{data.name} ({data.labels}{size}{held})"
 

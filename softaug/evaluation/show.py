@@ -11,6 +11,7 @@ from torch import Tensor
 from softaug.checks import check_choice, check_whole, refuse
 from softaug.data.digits import NUM_CLASSES
 from softaug.data.folder import read_image
+from softaug.data.imagenet import PHOTOS
 from softaug.data.load import FOLDER
 from softaug.data.releases import RELEASES
 from softaug.evaluation.augment_words import describe_augment
@@ -63,6 +64,8 @@ def count_classes(data: DataSpec) -> int:
     """
     if data.name in RELEASES:
         return RELEASES[data.name].num_classes[data.labels]
+    if data.name in PHOTOS:
+        return PHOTOS[data.name].num_classes
     if not data.name.startswith(FOLDER):
         return NUM_CLASSES
     root = Path(data.name.removeprefix(FOLDER)).expanduser()

@@ -30,7 +30,7 @@ def draw_versions(
     Borders of the data's mean colour have ImageNet's, as in training on a folder of files.
     """
     first = scheduled(recipe.augment, 0, recipe.epochs)
-    chain = build_chain(first, [255 * mean for mean in IMAGENET_MEAN])
+    chain = build_chain(first, [255 * mean for mean in IMAGENET_MEAN], images.shape[-1])
     hard = recipe.loss.soften == "none"
     found: list[list[Version]] = [[] for _ in images]
     for epoch in range(draws):

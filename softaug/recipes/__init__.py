@@ -1,6 +1,7 @@
 """The paper's rows as recipes: frozen, typed, named."""
 
 from softaug.recipes.catalogue import entries, find
+from softaug.recipes.crops import NormalOffsets, NormalWindows, UniformOffsets, UniformWindows
 from softaug.recipes.entry import Entry, header
 from softaug.recipes.paper_numbers import PaperNumber
 from softaug.recipes.recipe import (
@@ -11,10 +12,8 @@ from softaug.recipes.recipe import (
     LossSpec,
     Mix,
     Noise,
-    NormalOffsets,
     Optim,
     Recipe,
-    UniformOffsets,
 )
 from softaug.recipes.serialise import as_dict, differences, from_dict
 
@@ -28,10 +27,12 @@ __all__ = [
     "Mix",
     "Noise",
     "NormalOffsets",
+    "NormalWindows",
     "Optim",
     "PaperNumber",
     "Recipe",
     "UniformOffsets",
+    "UniformWindows",
     "as_dict",
     "differences",
     "entries",

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from softaug.recipes.changes import DECAY, cropped, softened
+from softaug.recipes.crops import NormalOffsets, UniformOffsets
 from softaug.recipes.entry import Entry, derive
 from softaug.recipes.paper_rows import hard_entry, randaugment_entry, soft_entry
-from softaug.recipes.recipe import NormalOffsets, UniformOffsets
 
 RELEASE_SIGMA = 0.375  # --crop 12 of 32 pixels in the release's commands
 RELEASE_EPOCHS, RELEASE_DECAYED = 501, 21
@@ -87,7 +87,7 @@ def _of_soft(soft: Entry) -> list[Entry]:
             soft,
             "soft-black",
             "Soft Augmentation with black fill: with hard-paper-fill, a pair of one fill",
-            augment=cropped(recipe, replace(recipe.augment.crop, fill="black")),
+            augment=cropped(recipe, NormalOffsets(sigma=0.3, k=2.0, fill="black")),
         ),
     ]
 

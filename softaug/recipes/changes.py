@@ -3,13 +3,14 @@
 from dataclasses import replace
 from typing import Literal
 
-from softaug.recipes.recipe import Augment, LossSpec, NormalOffsets, Recipe, UniformOffsets
+from softaug.recipes.crops import Crop
+from softaug.recipes.recipe import Augment, LossSpec, Recipe
 
 DECAY = (("crop.sigma", 0.001, 0.04),)
 """The paper's: in the last 20 of 500 epochs crops hardly move."""
 
 
-def cropped(recipe: Recipe, crop: UniformOffsets | NormalOffsets) -> Augment:
+def cropped(recipe: Recipe, crop: Crop) -> Augment:
     """The augmentation with another crop."""
     return replace(recipe.augment, crop=crop)
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Literal
 
 from softaug.recipes.changes import cropped, softened
+from softaug.recipes.crops import NormalOffsets
 from softaug.recipes.entry import Entry, derive
 from softaug.recipes.paper_rows import hard_entry, soft_entry
-from softaug.recipes.recipe import NormalOffsets
 
 SIGMAS = (0.1, 0.2, 0.3, 0.4)
 ALPHAS = (0.0, 0.1, 0.2, 0.3)

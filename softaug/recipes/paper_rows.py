@@ -4,15 +4,14 @@ from dataclasses import replace
 from typing import Any
 
 from softaug.recipes.changes import DECAY, cropped, softened, with_policy
+from softaug.recipes.crops import NormalOffsets, UniformOffsets
 from softaug.recipes.entry import Entry, derive, root
 from softaug.recipes.recipe import (
     Augment,
     DataSpec,
     LossSpec,
-    NormalOffsets,
     Optim,
     Recipe,
-    UniformOffsets,
 )
 
 _UNSTATED = "not stated in the paper"

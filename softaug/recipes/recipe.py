@@ -8,18 +8,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
-from softaug.checks import check_choice, check_positive, check_share, check_whole, describe, refuse
-from softaug.data.load import check_name
+from softaug.checks import (
+    check_choice,
+    check_positive,
+    check_share,
+    check_switch,
+    check_whole,
+    describe,
+    refuse,
+)
+from softaug.data.folder import UNREADABLE
+from softaug.data.load import check_name, is_files
 from softaug.losses import SOFTEN
 from softaug.models.registry import check_known
+from softaug.recipes.crops import FILLS, WINDOWS, Crop, UniformOffsets, check_softening
 from softaug.weighting import WEIGHTINGS
 
-FILLS = ("data-mean", "image-mean", "black")
 POLICIES = ("none", "randaugment", "trivialaugment", "autoaugment")
 WITH_CURVES = ("randaugment", "trivialaugment")
 STEPS = ("policy", "flip", "crop", "noise", "cutout")
+WINDOWS_FIRST = ("crop", "policy", "flip", "noise", "cutout")
 MIXINGS = ("none", "mixup", "cutmix", "manifold-mixup")
 PRECISIONS = ("float32", "bfloat16", "float16")
 
@@ -38,7 +48,8 @@ class DataSpec:
     """Which images are trained and measured on."""
 
     name: str = "cifar100"
-    """cifar10, cifar100, digits, or folder:PATH (PATH/train/CLASS/*.jpg, PATH/val/CLASS/*.jpg)"""
+    """cifar10, cifar100, imagenet, imagenette, digits, or folder:PATH (PATH/train/CLASS/*.jpg,
+    PATH/val/CLASS/*.jpg)"""
     labels: Literal["fine", "coarse"] = "fine"
     """CIFAR-100 has coarse labels too: 20 groups of 5 classes"""
     per_class: int | None = None
@@ -49,6 +60,11 @@ class DataSpec:
     """draws the subset and what is held out"""
     size: int = 224
     """edge of a folder's images: the short edge is resized to it, the centre is kept"""
+    resize: int | None = None
+    """short edge of a folder's images before the centre is kept, if not `size`; training windows
+    are cut from the images as they are"""
+    unreadable: Literal["refuse", "skip"] = "refuse"
+    """a file of a folder that cannot be decoded ends the run, or is named and left out"""
 
     def __post_init__(self) -> None:
         check_name("data", self.name)
@@ -60,46 +76,17 @@ class DataSpec:
         check_whole("data", "validation", self.validation, least=0)
         check_whole("data", "seed", self.seed, least=0)
         check_whole("data", "size", self.size, least=8)
+        check_choice("data", "unreadable", self.unreadable, UNREADABLE)
+        _check_files(self)
 
 
-@dataclass(frozen=True)
-class UniformOffsets:
-    """The usual crop: whole offsets drawn evenly from -reach..reach."""
-
-    reach: int = 4
-    """largest offset in pixels; 0 is no crop"""
-    k: float | None = 2.0
-    """softening curve, for a loss that softens; None leaves labels whole"""
-    fill: Literal["data-mean", "image-mean", "black"] = "data-mean"
-    """what enters the frame"""
-
-    def __post_init__(self) -> None:
-        check_whole("augment.crop", "reach", self.reach, least=0)
-        _check_softening("augment.crop", self.k)
-        check_choice("augment.crop", "fill", self.fill, FILLS)
-
-
-@dataclass(frozen=True)
-class NormalOffsets:
-    """The paper's crop: offsets from a normal distribution."""
-
-    sigma: float = 0.3
-    """standard deviation of the offsets, in image edges"""
-    k: float | None = 2.0
-    """softening curve: larger keeps labels hard until most of the image is gone; None leaves them
-    whole"""
-    fill: Literal["data-mean", "image-mean", "black"] = "data-mean"
-    """what enters the frame"""
-
-    def __post_init__(self) -> None:
-        check_positive("augment.crop", "sigma", self.sigma)
-        _check_softening("augment.crop", self.k)
-        check_choice("augment.crop", "fill", self.fill, FILLS)
-
-
-def _check_softening(who: str, k: float | None) -> None:
-    if k is not None:
-        check_positive(who, "k", k)
+def _check_files(data: DataSpec) -> None:
+    if data.resize is not None:
+        check_whole("data", "resize", data.resize, least=data.size)
+    given = {"resize": data.resize is not None, "unreadable": data.unreadable != "refuse"}
+    for name, changed in given.items():
+        if changed and not is_files(data.name):
+            refuse("data", f"{name} is for images in folders", data.name)
 
 
 @dataclass(frozen=True)
@@ -116,7 +103,7 @@ class Noise:
     def __post_init__(self) -> None:
         _check_not_negative("augment.noise", "sigma", self.sigma)
         check_positive("augment.noise", "noise_sd", self.noise_sd)
-        _check_softening("augment.noise", self.k)
+        check_softening("augment.noise", self.k)
 
 
 @dataclass(frozen=True)
@@ -132,7 +119,7 @@ class Cutout:
 
     def __post_init__(self) -> None:
         check_whole("augment.cutout", "length", self.length, least=0)
-        _check_softening("augment.cutout", self.k)
+        check_softening("augment.cutout", self.k)
         check_choice("augment.cutout", "fill", self.fill, FILLS)
 
 
@@ -140,7 +127,7 @@ class Cutout:
 class Augment:
     """What happens to a training image."""
 
-    crop: UniformOffsets | NormalOffsets = UniformOffsets()
+    crop: Crop = field(default_factory=UniformOffsets)
     policy: Literal["none", "randaugment", "trivialaugment", "autoaugment"] = "none"
     """torchvision's own, with its defaults; it leaves labels whole"""
     curves: str | None = None
@@ -152,21 +139,23 @@ class Augment:
     """left and right are swapped for every other image"""
     order: tuple[Literal["policy", "flip", "crop", "noise", "cutout"], ...] = STEPS  # type: ignore[assignment]
     """which comes first: one order for all arms (the release applies a policy before a soft crop
-    and after a hard one)"""
+    and after a hard one); windows come first, so that only what is seen is decoded"""
     schedules: tuple[tuple[str, float, float], ...] = ()
     """(setting, factor, share): the setting is multiplied by the factor in the last share of the
     epochs, e.g. crop.sigma 0.001 0.04"""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.crop, UniformOffsets | NormalOffsets):
-            rule = "crop must be UniformOffsets or NormalOffsets"
+        if not isinstance(self.crop, Crop):
+            rule = f"crop must be {' or '.join(kind.__name__ for kind in get_args(Crop))}"
             refuse("augment", rule, describe(self.crop), "UniformOffsets(0) is no crop")
-        if not isinstance(self.flip, bool):
-            refuse("augment", "flip must be True or False", describe(self.flip))
+        check_switch("augment", "flip", self.flip)
         check_choice("augment", "policy", self.policy, POLICIES)
         _check_curves(self.policy, self.curves)
         if sorted(self.order) != sorted(STEPS):
             refuse("augment", f"order must hold each of {', '.join(STEPS)} once", self.order)
+        if isinstance(self.crop, WINDOWS) and self.order[0] != "crop":
+            remedy = "only what a window shows is decoded"
+            refuse("augment", "order must begin with crop for windows", self.order, remedy)
         for setting, factor, share in self.schedules:
             check_positive("augment.schedules", "factor", factor)
             check_share("augment.schedules", "share", share)
@@ -321,3 +310,6 @@ def _check_together(recipe: Recipe) -> None:
     if recipe.mix.kind == "manifold-mixup" and recipe.compute.compile:
         remedy = "the layer that is mixed changes from step to step"
         refuse("recipe", "compute.compile must be off for manifold-mixup", "on", remedy)
+    if isinstance(recipe.augment.crop, WINDOWS) and not is_files(recipe.data.name):
+        rule = f"augment.crop {type(recipe.augment.crop).__name__} is for images in folders"
+        refuse("recipe", rule, recipe.data.name, "small images are cropped by offsets")

@@ -16,7 +16,8 @@ from torchvision.transforms.v2 import (  # type: ignore[attr-defined]
 from softaug.checks import refuse
 from softaug.draws import DrawKey
 from softaug.label import SoftLabel
-from softaug.recipes.recipe import Augment, NormalOffsets, UniformOffsets
+from softaug.recipes.crops import Crop, NormalOffsets, UniformOffsets, UniformWindows
+from softaug.recipes.recipe import Augment
 from softaug.transforms import (
     HorizontalFlip,
     PerSample,
@@ -24,7 +25,9 @@ from softaug.transforms import (
     SoftCutout,
     SoftNoise,
     SoftPolicy,
+    SoftResizedCrop,
     UniformCrop,
+    UniformResizedCrop,
 )
 from softaug.transforms.base import SoftTransform
 from softaug.transforms.fill import Fill
@@ -49,8 +52,11 @@ class Chain:
         return " -> ".join(map(repr, self.transforms))
 
 
-def build_chain(augment: Augment, data_mean: Sequence[float]) -> Chain:
-    """The transforms in their order; `data_mean` is a grey level for each channel."""
+def build_chain(augment: Augment, data_mean: Sequence[float], size: int) -> Chain:
+    """The transforms in their order; `data_mean` is a grey level for each channel.
+
+    `size` is the edge that windows are resized to; other crops keep that of the images.
+    """
     fills: dict[str, Fill] = {
         "data-mean": tuple(round(mean) for mean in data_mean),
         "image-mean": "mean",
@@ -58,7 +64,7 @@ def build_chain(augment: Augment, data_mean: Sequence[float]) -> Chain:
     }
     made: dict[str, AnyTransform | None] = {
         "flip": HorizontalFlip() if augment.flip else None,
-        "crop": _crop(augment.crop, fills),
+        "crop": _crop(augment.crop, fills, size),
         "policy": _policy(augment),
         "noise": _noise(augment),
         "cutout": _cutout(augment, fills),
@@ -67,10 +73,16 @@ def build_chain(augment: Augment, data_mean: Sequence[float]) -> Chain:
     return Chain([transform for transform in steps if transform is not None])
 
 
-def _crop(crop: UniformOffsets | NormalOffsets, fills: Mapping[str, Fill]) -> AnyTransform:
+def _crop(crop: Crop, fills: Mapping[str, Fill], size: int) -> AnyTransform:
+    k = _k(crop.k)
     if isinstance(crop, UniformOffsets):
-        return UniformCrop(crop.reach, _k(crop.k), fills[crop.fill])
-    return SoftCrop(crop.sigma, _k(crop.k), fills[crop.fill])
+        return UniformCrop(crop.reach, k, fills[crop.fill])
+    if isinstance(crop, NormalOffsets):
+        return SoftCrop(crop.sigma, k, fills[crop.fill])
+    if isinstance(crop, UniformWindows):
+        return UniformResizedCrop(size, crop.scale, crop.ratio, k, crop.antialias)
+    settings = vars(crop) | {"k": k, "fill": fills[crop.fill]}
+    return SoftResizedCrop(size, **settings)
 
 
 def _noise(augment: Augment) -> AnyTransform | None:

@@ -112,7 +112,7 @@ class Batches(Dataset[Batch]):
         """The transforms of an epoch."""
         augment = scheduled(self.recipe.augment, epoch, self.recipe.epochs)
         if augment not in self._chains:
-            self._chains[augment] = build_chain(augment, self.data_mean)
+            self._chains[augment] = build_chain(augment, self.data_mean, self.recipe.data.size)
         return self._chains[augment]
 
     def _try_chains(self) -> None:

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from softaug.data.images import Images, Source
+from softaug.data.images import ImageData, Images, Source
 from softaug.data.load import load, parts
 from softaug.data.prior import read_prior
 from softaug.data.stats import channel_stats
 from softaug.losses import SoftLoss
 from softaug.models import Standardise, create
 from softaug.online_smoothing import OnlineSmoothing
-from softaug.recipes.recipe import LossSpec, Recipe
+from softaug.recipes.recipe import DataSpec, LossSpec, Recipe
 from softaug.training.batches import Batches
 from softaug.training.environment import num_cores, warm_allocator
 from softaug.training.learner import Learner
@@ -40,10 +40,14 @@ class TrainingData(NamedTuple):
     sd: list[float]
 
 
+def load_images(spec: DataSpec, data_dir: Path | None) -> ImageData:
+    """The data set as its makers split it, read as the recipe says."""
+    return load(spec.name, data_dir, spec.labels, spec.size, spec.resize, spec.unreadable)
+
+
 def load_data(recipe: Recipe, data_dir: Path | None) -> TrainingData:
     """The recipe's images; bad files and impossible subsets are refused."""
-    spec = recipe.data
-    data = load(spec.name, data_dir, labels=spec.labels, size=spec.size)
+    spec, data = recipe.data, load_images(recipe.data, data_dir)
     train, measured = parts(
         data, per_class=spec.per_class, validation=spec.validation, seed=spec.seed
     )

@@ -50,7 +50,7 @@ def test_runs_that_held_out_other_images_are_refused(runs):
 
 def test_a_folder_without_test_images_is_refused(runs, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "softaug.curves.subject.load", lambda *a, **o: load("digits")._replace(test=None)
+        "softaug.curves.subject.load_images", lambda *a, **o: load("digits")._replace(test=None)
     )
     with pytest.raises(ValueError, match="must have test images, got none; use --split held-out"):
         find_subject([runs.held], ImageOptions(split="test", device="cpu"))

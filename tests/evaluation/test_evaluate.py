@@ -431,7 +431,7 @@ def test_a_folder_of_members_joins_a_larger_ensemble(of_members, runs):
     (folder,) = together
     parts = [of_members / "member-seed9", of_members / "member-seed10", runs.test]
     assert folder == of_members.parent / "ensemble-both"
-    assert read_evaluation(folder)["command"] == evaluate_command(parts, 3, (), folder)
+    assert read_evaluation(folder)["command"] == evaluate_command(parts, 3, (), (), folder)
 
 
 def test_the_remedy_for_an_unmeasured_ensemble_names_its_folder(of_members, tmp_path):

@@ -47,7 +47,7 @@ def numbers(content, word):
 
 @pytest.mark.parametrize("policy", ["none", "trivialaugment"])
 def test_images_and_labels_are_those_of_training(photos, policy):
-    chain = build_chain(with_augment(SOFT, policy=policy).augment, MEAN)
+    chain = build_chain(with_augment(SOFT, policy=policy).augment, MEAN, 32)
     originals = torch.stack([read_image(str(path), 24) for path in photos])
     key = DrawKey(seed=3, epoch=1, index=torch.arange(2))
     images, label = chain(originals, torch.zeros(2, dtype=torch.long), key)

@@ -15,7 +15,7 @@ MEAN = [10.4, 20.6, 30.0]
 
 
 def kinds(augment):
-    return [type(transform) for transform in build_chain(augment, MEAN).transforms]
+    return [type(transform) for transform in build_chain(augment, MEAN, 32).transforms]
 
 
 def test_a_chain_holds_the_steps_in_their_order():
@@ -32,7 +32,7 @@ def test_a_chain_holds_the_steps_in_their_order():
     [("randaugment", "RandAugment"), ("trivialaugment", "TrivialAugmentWide")],
 )
 def test_a_policy_is_torchvisions(policy, name):
-    chain = build_chain(Augment(policy=policy, flip=False), MEAN)
+    chain = build_chain(Augment(policy=policy, flip=False), MEAN, 32)
     assert type(chain.transforms[0].transform).__name__ == name
 
 
@@ -41,12 +41,12 @@ def test_a_policy_is_torchvisions(policy, name):
 )
 def test_a_fill_is_what_the_crop_gets(fill, expected):
     for crop in (NormalOffsets(fill=fill), UniformOffsets(fill=fill)):
-        assert build_chain(Augment(crop), MEAN).transforms[-1].fill == expected
+        assert build_chain(Augment(crop), MEAN, 32).transforms[-1].fill == expected
 
 
 def test_the_numbers_of_a_crop_are_what_the_recipe_says():
-    soft = build_chain(Augment(NormalOffsets(0.2, 3.0)), MEAN).transforms[-1]
-    hard = build_chain(Augment(UniformOffsets(3, 1.5)), MEAN).transforms[-1]
+    soft = build_chain(Augment(NormalOffsets(0.2, 3.0)), MEAN, 32).transforms[-1]
+    hard = build_chain(Augment(UniformOffsets(3, 1.5)), MEAN, 32).transforms[-1]
     assert (soft.sigma, soft.k) == (0.2, 3.0)
     assert (hard.reach, hard.k) == (3, 1.5)
 
@@ -54,7 +54,7 @@ def test_the_numbers_of_a_crop_are_what_the_recipe_says():
 def test_a_chain_passes_images_and_labels_through_all_its_transforms():
     images = torch.randint(0, 256, (6, 3, 8, 8), dtype=torch.uint8)
     labels, key = torch.arange(6), DrawKey(0, 0, torch.arange(6))
-    chain = build_chain(Augment(NormalOffsets()), MEAN)
+    chain = build_chain(Augment(NormalOffsets()), MEAN, 32)
     found, label = chain(images, labels, key)
     flip, crop = chain.transforms
     expected, soft = crop(*flip(images, labels, key=key), key=key)
