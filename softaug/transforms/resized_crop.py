@@ -1,12 +1,11 @@
 """Crop-and-resize for photographs of any size: the paper's soft one and the usual hard one."""
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from softaug.checks import check_choice, check_positive, check_whole, describe, refuse
+from softaug.checks import check_choice, check_positive, check_range, check_whole, refuse
 from softaug.draws import truncated_normal
 from softaug.transforms.base import Power
 from softaug.transforms.fill import Fill
@@ -108,8 +107,8 @@ class UniformResizedCrop(WindowCrop):
         antialias: bool = True,
     ) -> None:
         super().__init__(size, k, 0, antialias, "image")
-        self.scale = _check_range(self.name, "scale", scale, most=1.0)
-        self.ratio = _check_range(self.name, "ratio", ratio, most=math.inf)
+        self.scale = check_range(self.name, "scale", scale, most=1.0)
+        self.ratio = check_range(self.name, "ratio", ratio)
 
     def _windows(self, uniform: Tensor, height: Tensor, width: Tensor) -> tuple[Tensor, ...]:
         area = _between(uniform[:, :TRIES], *self.scale) * (height * width)[:, None]
@@ -149,15 +148,3 @@ def _check_min_size(who: str, min_size: int | None, size: int) -> int | float:
         remedy = "it is what the smallest window has of them"
         refuse(who, f"min_size must be at most size, {size}", min_size, remedy)
     return min_size
-
-
-def _check_range(who: str, name: str, value: Any, most: float) -> tuple[float, float]:
-    """(low, high) with 0 < low <= high <= most."""
-    try:
-        low, high = map(float, value)
-    except (TypeError, ValueError):
-        refuse(who, f"{name} must be a pair of numbers", describe(value))
-    if not 0 < low <= high <= most or math.isinf(high):
-        limit = f" <= {most:g}" if most < math.inf else ""
-        refuse(who, f"{name} must be 0 < low <= high{limit}", value)
-    return low, high
