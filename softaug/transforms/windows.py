@@ -13,7 +13,7 @@ from torchvision.transforms.v2.functional import (  # type: ignore[attr-defined]
     to_pil_image,
 )
 
-from softaug.checks import check_choice, check_whole, describe, refuse
+from softaug.checks import check_choice, check_switch, check_whole, describe, refuse
 from softaug.draws import DrawKey, uniforms
 from softaug.label import SoftLabel
 from softaug.transforms.base import Labels, Power, SoftTransform, check_pair
@@ -51,6 +51,7 @@ class WindowCrop(SoftTransform[WindowParams]):
         super().__init__(k)
         self.size = check_whole(self.name, "size", size, least=1)
         self.fill = check_fill(self.name, fill)
+        check_switch(self.name, "antialias", antialias)
         self.antialias = antialias
         check_choice(self.name, "share_of", share_of, SHARES)
         self.share_of = share_of

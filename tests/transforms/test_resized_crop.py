@@ -253,6 +253,7 @@ WRONG = [
         lambda: SoftResizedCrop(offsets="litteral"),
         SOFT + "offsets must be one of 'half', 'literal', got 'litteral'; did you mean 'literal'?",
     ),
+    (lambda: SoftResizedCrop(antialias=1), SOFT + "antialias must be True or False, got int 1"),
     (lambda: SoftResizedCrop(relative_to="edge"), "got 'edge'; did you mean 'edges'?"),
     (
         lambda: SoftResizedCrop(share_of="images"),
