@@ -1,8 +1,9 @@
-"""Writing results."""
+"""Writing: results to files, and nothing where a library writes too much."""
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,3 +26,16 @@ def write_text(text: str, path: Path) -> Path:
         unfinished.unlink(missing_ok=True)
         raise
     return unfinished.replace(path)
+
+
+@contextmanager
+def silent_stderr() -> Iterator[None]:
+    """Nothing reaches standard error inside, not even from C++; Python's errors still rise."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)

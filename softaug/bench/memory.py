@@ -1,14 +1,13 @@
 """Suite "memory": peak memory of the losses, exact and repeatable."""
 
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from torch.profiler import ProfilerActivity, profile
 
 from softaug.bench.loss_variants import DENSE, OURS, loss_variants
 from softaug.bench.table import Bound, Row, Table
 from softaug.bench.timing import Spread
+from softaug.files import silent_stderr
 
 
 def memory_suite(rounds: int, shape: tuple[int, int] = (256, 1000)) -> list[Table]:
@@ -30,7 +29,7 @@ def _row(name: str, peak: int, logits: int) -> Row:
 def peak_bytes(call: Callable[[], object]) -> int:
     """The most that `call` holds at once, from the allocator's own record of each block."""
     with (
-        _silent_stderr(),
+        silent_stderr(),  # its C++ part reports there that it started and found no GPU
         profile(activities=[ProfilerActivity.CPU], profile_memory=True) as record,
     ):
         call()
@@ -42,16 +41,3 @@ def peak_bytes(call: Callable[[], object]) -> int:
         live += block.nbytes()
         peak = max(peak, live)
     return peak
-
-
-@contextmanager
-def _silent_stderr() -> Iterator[None]:
-    """The profiler's C++ part reports there that it started, stopped and found no GPU."""
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)

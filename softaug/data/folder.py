@@ -14,7 +14,12 @@ from PIL import Image
 from torch import Tensor
 
 from softaug.checks import check_choice, check_whole, refuse
+from softaug.data.image_file import ImageFile, open_image
 from softaug.data.images import ImageData
+from softaug.data.pillow import as_tensor, upright
+from softaug.data.windows import WindowBatch, read_windows, refuse_file
+from softaug.draws import DrawKey
+from softaug.transforms.windows import WindowCrop
 
 ENDINGS = (".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 TEST_PARTS = ("val", "test")
@@ -41,6 +46,18 @@ class FolderImages:
         for image, number in zip(images, index.tolist(), strict=True):
             image.copy_(read_image(self.path(number), self.size, self.resize))
         return images
+
+    def windows(self, index: Tensor, crop: WindowCrop, key: DrawKey) -> WindowBatch:
+        """A window of each image at `index` [B], of which no more than that is decoded.
+
+        They are what `crop` gives for the whole images, to the grey level but where a JPEG is
+        so large that it is decoded smaller (see `decode_part`). `key.index` belongs to
+        `index`, row by row.
+        """
+        if crop.size != self.size:
+            refuse("folder", f"crop.size must be the folder's, {self.size}", crop.size)
+        paths = [self.path(number) for number in index.tolist()]
+        return read_windows(paths, crop, key, skip=self.unreadable == "skip")
 
     def take(self, index: Tensor) -> FolderImages:
         return replace(self, files=self.files[index.numpy()], labels=self.labels[index])
@@ -90,19 +107,17 @@ def read_image(path: str, size: int, resize: int | None = None) -> Tensor:
     decoded is refused by name.
     """
     try:
-        with Image.open(path) as image:
-            if image.mode.startswith(("I", "F")):
-                raise ValueError(f"more than 8 bits a channel (mode {image.mode})")
-            short = resize or size
-            image.draft(None, (2 * short, 2 * short))  # a 12 MP JPEG takes 44 ms, not 154
-            pixels = _centre(image.convert("RGB"), size, short)
+        return as_tensor(_centre(open_image(path), size, resize or size))
+    except MemoryError:  # not the file's fault
+        raise
     except Exception as broken:  # what a broken file raises depends on its format
-        refuse("folder", f"{path} must be an image that can be read", broken)
-    return torch.from_numpy(np.array(pixels)).permute(2, 0, 1)
+        refuse_file(path, broken)
 
 
-def _centre(image: Image.Image, size: int, short: int) -> Image.Image:
+def _centre(file: ImageFile, size: int, short: int) -> Image.Image:
     """Size / short of the largest centred square, resized: only what is kept is computed."""
+    file.head.draft(None, (2 * short, 2 * short))  # a 12 MP JPEG takes 44 ms, not 154
+    image = upright(file).convert("RGB")
     edge = min(image.size) * size / short
     left, top = ((length - edge) / 2 for length in image.size)
     box = (left, top, left + edge, top + edge)
@@ -110,8 +125,7 @@ def _centre(image: Image.Image, size: int, short: int) -> Image.Image:
 
 
 def _subfolders(path: Path) -> list[str]:
-    with os.scandir(path) as entries:
-        return sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
+    return sorted(entry.name for entry in _entries(path) if entry.is_dir())
 
 
 def _list_images(
@@ -134,15 +148,21 @@ def _list_images(
 
 
 def _image_files(path: Path | str) -> Iterator[str]:
-    """Images at any depth; hidden files (such as macOS's ._name.jpg) are left out."""
-    with os.scandir(path) as entries:
-        for entry in entries:
-            if entry.name.startswith("."):
-                continue
-            if entry.is_dir():
-                yield from _image_files(entry.path)
-            elif entry.name.lower().endswith(ENDINGS):
-                yield entry.path
+    """Images at any depth."""
+    for entry in _entries(path):
+        if entry.is_dir():
+            yield from _image_files(entry.path)
+        elif entry.name.lower().endswith(ENDINGS):
+            yield entry.path
+
+
+def _entries(path: Path | str) -> list[os.DirEntry[str]]:
+    """What a folder holds; hidden files (such as macOS's ._name.jpg) are left out."""
+    try:
+        with os.scandir(path) as entries:
+            return [entry for entry in entries if not entry.name.startswith(".")]
+    except OSError as broken:
+        refuse("folder", f"{path} must be a folder that can be read", broken.strerror)
 
 
 def _check_same(train: list[str], test: list[str], path: Path) -> None:
