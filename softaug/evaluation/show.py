@@ -10,9 +10,12 @@ from torch import Tensor
 from softaug.checks import check_choice, check_whole, refuse
 from softaug.data.digits import NUM_CLASSES
 from softaug.data.folder import read_image
+from softaug.data.image_file import open_image
 from softaug.data.imagenet import PHOTOS
 from softaug.data.load import FOLDER
+from softaug.data.pillow import as_tensor, upright
 from softaug.data.releases import RELEASES
+from softaug.data.windows import refuse_file
 from softaug.evaluation.augment_words import describe_augment
 from softaug.evaluation.show_draws import draw_versions
 from softaug.evaluation.show_picture import MOST_LINES, Row, draw_picture, num_lines
@@ -132,9 +135,16 @@ def _read(path: Path, cut: int | None) -> Tensor:
         got = "a folder" if path.is_dir() else "no such file"
         refuse(WHO, f"{path} must be an image file", got)
     try:
-        return read_whole(str(path)) if cut is None else read_image(str(path), cut)
+        return _whole(str(path)) if cut is None else read_image(str(path), cut)
     except ValueError as refused:  # the reader speaks of folders
         raise ValueError(f"{WHO}: {str(refused).removeprefix('folder: ')}") from None
+
+
+def _whole(path: str) -> Tensor:
+    try:
+        return as_tensor(upright(open_image(path)))
+    except Exception as broken:  # what a broken file raises depends on its format
+        refuse_file(path, broken)
 
 
 def _write(content: bytes, out: Path) -> Path:
