@@ -25,7 +25,8 @@ def find_photos(num: int, folder: Path) -> tuple[list[str], str]:
     found = sorted(path for path in Path(where).rglob("*") if path.suffix.lower() in JPEG)
     if not found:
         refuse("bench", f"{VARIABLE} must name a folder of JPEGs", where)
-    picked = [str(found[place * len(found) // num]) for place in range(min(num, len(found)))]
+    num = min(num, len(found))
+    picked = [str(found[place * len(found) // num]) for place in range(num)]
     return picked, f"photographs in {VARIABLE}"
 
 
