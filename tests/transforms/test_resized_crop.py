@@ -65,6 +65,14 @@ def test_windows_have_the_law_of_the_papers_text(settings, across, down, offsets
         assert length.min() == limits[0] - math.floor(limits[0] - limits[1])
 
 
+def test_what_an_edge_loses_is_a_normal_number_rectified_and_clipped():
+    params = drawn(SoftResizedCrop(32, sigma=0.5), 200_000, 40, 40)  # at most 20 pixels, sd 10
+    counts = torch.bincount(40 - params.width, minlength=21)
+    below = stats.norm.cdf(np.arange(1, 21), scale=10)  # P(loses less than 1, 2, ... 20)
+    expected = np.diff([0, *below, 1]) * 200_000
+    assert stats.chisquare(counts.numpy(), expected).pvalue > 0.001
+
+
 def test_the_comparison_of_laws_notices_a_small_difference():
     rng = np.random.default_rng(0)
     one, other = (by_the_text(rng, 20_000, 120, 60, 120, sigma, 0.5) for sigma in (0.3, 0.315))
@@ -78,6 +86,12 @@ def test_the_four_numbers_of_a_window_are_independent_where_they_should_be():
     bound = 4 / math.sqrt(50_000)
     together = torch.corrcoef(torch.cat([shift, numbers[2:]]))
     assert together.fill_diagonal_(0).abs().max() < bound
+
+
+def test_uniform_windows_are_placed_along_each_axis_by_itself():
+    params = drawn(UniformResizedCrop(32), 50_000, 120, 120)
+    centres = torch.stack([2 * params.left + params.width, 2 * params.top + params.height])
+    assert torch.corrcoef(centres.double())[0, 1].abs() < 4 / math.sqrt(50_000)
 
 
 def test_every_other_window_has_the_whole_edge():
@@ -134,7 +148,7 @@ def test_some_of_the_image_is_in_every_window(crop, height, width):
     assert 0 < label.retained <= 1
 
 
-@pytest.mark.parametrize("sigma", [1e-9, 0.3, 1e9])
+@pytest.mark.parametrize("sigma", [1e-9, 0.3, 2.17, 1e9])  # 2.17 rounds to the very border
 @pytest.mark.parametrize("edge", [1, 2, 7, 500])
 @pytest.mark.parametrize("extreme", [2**-33, 1 - 2**-53])
 def test_the_most_extreme_numbers_leave_a_pixel(edge, sigma, extreme):
