@@ -26,7 +26,7 @@ PHOTOS = {
         "it cannot be fetched for you: register at https://image-net.org/download, get "
         "ILSVRC2012_img_train.tar, ILSVRC2012_img_val.tar and ILSVRC2012_devkit_t12.tar.gz, "
         "unpack them with torchvision.datasets.ImageNet(ROOT, split) for the splits train and "
-        "val, then `ln -s ROOT {place}`",
+        "val (it needs scipy), then `ln -s ROOT {place}`",
     ),
     "imagenette": Photos(
         10,

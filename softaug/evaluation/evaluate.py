@@ -41,8 +41,8 @@ class EvaluationOptions:
     device: str = "auto"
     """auto, cpu, cuda, ..."""
     also: tuple[str, ...] = ()
-    """second test sets with the same classes: NAME=FOLDER, NAME=FILE.npz or
-    NAME=IMAGES.npy,LABELS.npy"""
+    """second test sets with the same classes: NAME=FOLDER (a folder for each class, called by its
+    name or, as in ImageNet-V2, by its number), NAME=FILE.npz or NAME=IMAGES.npy,LABELS.npy"""
     resize: tuple[int, ...] = ()
     """measure the test images also with these short edges, the centre kept; for folders"""
     draws: int = 3
