@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from PIL import Image
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -52,6 +53,16 @@ def test_the_page_on_curves_runs(tmp_path, monkeypatch):
     exec(python_blocks("docs/curves.md"), scope)
     assert scope["loss"].prior.shape == (3, 3)
     assert scope["label"].retained.shape == (8,)
+
+
+def test_the_page_on_imagenet_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.jpg", "b.jpg"):
+        Image.new("RGB", (120, 90), "olive").save(name)
+    scope = {"__name__": "imagenet"}
+    exec(python_blocks("docs/imagenet.md"), scope)
+    assert scope["batch"].images.shape == (2, 3, 64, 64)
+    assert scope["label"].label.tolist() == [3, 1]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
