@@ -6,7 +6,8 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Protocol
 
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
 from softaug.checks import check_choice
 from softaug.data import pillow
@@ -18,9 +19,11 @@ VARIABLE = "SOFTAUG_DECODER"
 
 
 class Decode(Protocol):
-    """Pixels of a part of an image; see `softaug.data.pillow.decode`, which all agree with."""
+    """Writes a part of an image; see `softaug.data.pillow.decode`, which all agree with."""
 
-    def __call__(self, file: ImageFile, box: Box, scale: int = 1) -> Tensor: ...
+    def __call__(
+        self, file: ImageFile, box: Box, pixels: NDArray[np.uint8], scale: int = 1
+    ) -> None: ...
 
 
 DECODERS: Mapping[str, Callable[[], Decode]] = {

@@ -4,8 +4,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
 from softaug.data import pillow
 from softaug.data.image_file import ImageFile
@@ -14,7 +13,7 @@ from softaug.files import silent_stderr
 
 # Pillow's ways, so that both give the same pixels.
 OPTIONS = ":fancy_upsampling=1 :fast_idct=0"
-# Of one column alone, where colours are stored for every other, all but the first are wrong.
+# Of the first column alone, where colours are stored for every other, those below are wrong.
 LEAST_WIDTH = 2
 
 
@@ -35,15 +34,15 @@ class NvImageCodec:
             )
         self._library = library
 
-    def __call__(self, file: ImageFile, box: Box, scale: int = 1) -> Tensor:
-        """What `pillow.decode` gives, decoding no more than `box`."""
-        if scale > 1 or not file.is_plain:
-            return pillow.decode(file, box, scale)
+    def __call__(
+        self, file: ImageFile, box: Box, pixels: NDArray[np.uint8], scale: int = 1
+    ) -> None:
+        """What `pillow.decode` does, decoding no more than `box`."""
         left, top, right, bottom = box
-        wide_enough = max(right, min(LEAST_WIDTH, file.width))
-        region = self._library.Region(top, left, bottom, wide_enough)
+        if scale > 1 or not file.is_plain or right < LEAST_WIDTH:
+            return pillow.decode(file, box, pixels, scale)
+        region = self._library.Region(top, left, bottom, right)
         stream = self._library.CodeStream(file.data).get_sub_code_stream(region=region)
-        image = self._decoder.decode(stream)
-        if image is None:  # Pillow knows the reason, or can decode it
-            return pillow.decode(file, box)
-        return torch.from_numpy(np.asarray(image)[:, : right - left]).permute(2, 0, 1)
+        if self._decoder.decode(stream, image=self._library.as_image(pixels)) is None:
+            pillow.decode(file, box, pixels)  # it knows the reason, or can decode it
+        return None

@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from PIL import Image, ImageOps
 from torch import Tensor
 
@@ -10,14 +11,14 @@ from softaug.data.image_file import ImageFile
 Box = tuple[int, int, int, int]  # left, top, right, bottom
 
 
-def decode(file: ImageFile, box: Box, scale: int = 1) -> Tensor:
-    """RGB pixels of the upright image within `box`, uint8 [3, h, w], colours side by side.
+def decode(file: ImageFile, box: Box, pixels: NDArray[np.uint8], scale: int = 1) -> None:
+    """Write the RGB pixels of the upright image within `box` into `pixels`, [h, w, 3].
 
     Greyscale becomes three equal channels, CMYK and palettes become RGB, and transparency is
     dropped. With a `scale` of 2, 4 or 8, for JPEGs, each pixel is one of the image that many
     times smaller, edges rounded up; so are those of the box.
     """
-    return as_tensor(upright(file, scale).crop(box))
+    pixels[:] = np.asarray(upright(file, scale).crop(box).convert("RGB"))
 
 
 def upright(file: ImageFile, scale: int = 1) -> Image.Image:

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, NoReturn, ParamSpec, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from softaug.checks import refuse
 from softaug.data.decoding import decoder
 from softaug.data.image_file import ImageFile, open_image
+from softaug.data.pillow import Box
 from softaug.draws import DrawKey
 from softaug.transforms.windows import WindowCrop, WindowParams, visible_part
 
@@ -26,11 +28,11 @@ class WindowBatch(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What is visible of a window, [3, h, w], the window's corners, and the part's place (x, y)."""
+    """A window, of which only what it shows is written yet."""
 
-    pixels: Tensor
-    corners: list[int]
-    place: tuple[int, int]
+    window: Tensor  # [3, h, w] uint8, colours side by side in memory
+    corners: list[int]  # of the window in the image, as large as that was decoded
+    seen: Box  # corners of what it shows, in the window
 
 
 def read_windows(paths: Sequence[str], crop: WindowCrop, key: DrawKey, skip: bool) -> WindowBatch:
@@ -50,7 +52,7 @@ def read_windows(paths: Sequence[str], crop: WindowCrop, key: DrawKey, skip: boo
         part = tries(row, decode_part, opened[row], corners, crop.size)
         if part is not None:
             # Into other strides, numpy copies in two thirds of torch's time.
-            batch[len(kept)] = crop.resize(*part).numpy()
+            batch[len(kept)] = finish(part, crop).numpy()
             kept.append(place)
     tries.check(len(kept))
     rows = torch.tensor(list(opened), dtype=torch.int64)[kept]
@@ -107,8 +109,24 @@ def decode_part(file: ImageFile, corners: list[int], size: int) -> Part:
     # Rounded, the last pixel of an image must not leave the window.
     corners[0], corners[1] = min(corners[0], width - 1), min(corners[1], height - 1)
     corners[2], corners[3] = max(corners[2], 1), max(corners[3], 1)
-    box = visible_part(corners, height, width)
-    return Part(decoder()(file, box, scale), corners, box[:2])
+    return _decode_visible(file, corners, visible_part(corners, height, width), scale)
+
+
+def _decode_visible(file: ImageFile, corners: list[int], box: Box, scale: int) -> Part:
+    """Straight into the window: a copy less."""
+    left, top, right, bottom = corners
+    seen = (box[0] - left, box[1] - top, box[2] - left, box[3] - top)
+    window = np.empty((bottom - top, right - left, 3), np.uint8)
+    decoder()(file, box, window[seen[1] : seen[3], seen[0] : seen[2]], scale)
+    return Part(torch.from_numpy(window).permute(2, 0, 1), corners, seen)
+
+
+def finish(part: Part, crop: WindowCrop) -> Tensor:
+    """The window filled around what it shows and resized, [3, size, size]."""
+    height, width = part.window.shape[1:]
+    if part.seen != (0, 0, width, height):
+        crop.fill_around(part.window, part.seen)
+    return crop.resize(part.window, part.corners, (part.corners[0], part.corners[1]))
 
 
 def jpeg_scale(file: ImageFile, edge: int, size: int) -> int:

@@ -116,20 +116,33 @@ class WindowCrop(SoftTransform[WindowParams]):
         left, top, right, bottom = corners
         across, down = right - left, bottom - top
         if part.shape[-2:] != (down, across):
-            window = self._empty(part, down, across)
+            # Colours side by side in memory: resized faster.
+            window = part.new_empty(down, across, len(part)).permute(2, 0, 1)
             x, y = place[0] - left, place[1] - top
-            window[:, y : y + part.shape[1], x : x + part.shape[2]] = part
+            seen = (x, y, x + part.shape[2], y + part.shape[1])
+            window[:, y : seen[3], x : seen[2]] = part
+            self.fill_around(window, seen)
             part = window
         edges = [self.size, self.size]
         resized: Tensor = resize(part, edges, InterpolationMode.BILINEAR, antialias=self.antialias)
         return resized
 
-    def _empty(self, part: Tensor, height: int, width: int) -> Tensor:
-        """A window of nothing but fill, its colours side by side in memory: resized faster."""
-        fill = fill_values(self.name, self.fill, part.unsqueeze(0))[0]  # [C or 1, 1, 1]
-        # Row by row: filling all pixels of a window at once is 20 x slower for three colours.
-        row = fill.permute(1, 2, 0).expand(1, width, len(part)).contiguous()
-        return row.expand(height, width, len(part)).contiguous().permute(2, 0, 1)
+    def fill_around(self, window: Tensor, seen: tuple[int, int, int, int]) -> None:
+        """Put the fill into a window [C, h, w] around the corners of what it shows, in place."""
+        left, top, right, bottom = seen
+        shown = window[:, top:bottom, left:right].unsqueeze(0)
+        fill = fill_values(self.name, self.fill, shown)[0]  # [C or 1, 1, 1]
+        # By rows: to fill all pixels of a window alike is 20 x slower for three colours.
+        row = fill.permute(1, 2, 0).expand(1, window.shape[2], len(window)).contiguous()
+        row = row.permute(2, 0, 1)  # [C, 1, w]
+        if top > 0:
+            window[:, :top] = row
+        if bottom < window.shape[1]:
+            window[:, bottom:] = row
+        if left > 0:
+            window[:, top:bottom, :left] = row[:, :, :left]
+        if right < window.shape[2]:
+            window[:, top:bottom, right:] = row[:, :, right:]
 
 
 def visible_part(corners: list[int], height: int, width: int) -> tuple[int, int, int, int]:
