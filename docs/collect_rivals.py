@@ -33,7 +33,7 @@ def slim(comparison: dict[str, Any]) -> dict[str, Any]:
     return {**kept, "arms": arms, "pairs": pairs}
 
 
-def table(comparison: dict[str, Any], differences: bool) -> str:
+def table(comparison: dict[str, Any], differences: bool, family: str = FAMILY) -> str:
     """A row for each arm: means, or differences to the first arm with their verdicts."""
     measures = {measure["key"]: measure for measure in comparison["measures"]}
     shown = [measures[key] for key in SHOWN]
@@ -42,7 +42,7 @@ def table(comparison: dict[str, Any], differences: bool) -> str:
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
     for row in rows:
         cells = [difference(row, m) if differences else mean(row, m) for m in shown]
-        name = row["arm" if differences else "name"].removeprefix(FAMILY)
+        name = row["arm" if differences else "name"].removeprefix(family)
         lines.append([name, str(len(row["seeds"])), *cells])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
