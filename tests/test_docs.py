@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from PIL import Image
 import torch
+from PIL import Image
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
