@@ -19,11 +19,9 @@ VARIABLE = "SOFTAUG_DECODER"
 
 
 class Decode(Protocol):
-    """Writes a part of an image; see `softaug.data.pillow.decode`, which all agree with."""
+    """Pixels of a part of an image; see `softaug.data.pillow.decode`, which all agree with."""
 
-    def __call__(
-        self, file: ImageFile, box: Box, pixels: NDArray[np.uint8], scale: int = 1
-    ) -> None: ...
+    def __call__(self, file: ImageFile, box: Box, scale: int = 1) -> NDArray[np.uint8]: ...
 
 
 DECODERS: Mapping[str, Callable[[], Decode]] = {

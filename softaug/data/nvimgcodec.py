@@ -34,15 +34,14 @@ class NvImageCodec:
             )
         self._library = library
 
-    def __call__(
-        self, file: ImageFile, box: Box, pixels: NDArray[np.uint8], scale: int = 1
-    ) -> None:
-        """What `pillow.decode` does, decoding no more than `box`."""
+    def __call__(self, file: ImageFile, box: Box, scale: int = 1) -> NDArray[np.uint8]:
+        """What `pillow.decode` gives, decoding no more than `box`."""
         left, top, right, bottom = box
         if scale > 1 or not file.is_plain or right < LEAST_WIDTH:
-            return pillow.decode(file, box, pixels, scale)
+            return pillow.decode(file, box, scale)
         region = self._library.Region(top, left, bottom, right)
         stream = self._library.CodeStream(file.data).get_sub_code_stream(region=region)
-        if self._decoder.decode(stream, image=self._library.as_image(pixels)) is None:
-            pillow.decode(file, box, pixels)  # it knows the reason, or can decode it
-        return None
+        image = self._decoder.decode(stream)
+        if image is None:  # Pillow knows the reason, or can decode it
+            return pillow.decode(file, box)
+        return np.asarray(image)

@@ -11,14 +11,14 @@ from softaug.data.image_file import ImageFile
 Box = tuple[int, int, int, int]  # left, top, right, bottom
 
 
-def decode(file: ImageFile, box: Box, pixels: NDArray[np.uint8], scale: int = 1) -> None:
-    """Write the RGB pixels of the upright image within `box` into `pixels`, [h, w, 3].
+def decode(file: ImageFile, box: Box, scale: int = 1) -> NDArray[np.uint8]:
+    """RGB pixels of the upright image within `box`, [h, w, 3].
 
     Greyscale becomes three equal channels, CMYK and palettes become RGB, and transparency is
     dropped. With a `scale` of 2, 4 or 8, for JPEGs, each pixel is one of the image that many
     times smaller, edges rounded up; so are those of the box.
     """
-    pixels[:] = np.asarray(upright(file, scale).crop(box).convert("RGB"))
+    return np.array(upright(file, scale).crop(box).convert("RGB"))
 
 
 def upright(file: ImageFile, scale: int = 1) -> Image.Image:

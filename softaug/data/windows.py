@@ -1,19 +1,20 @@
 """Windows of image files: drawn from the sizes in their heads, then only they are decoded."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from softaug.checks import refuse
-from softaug.data.decoding import decoder
+from softaug.data.decoding import Decode, decoder
 from softaug.data.image_file import ImageFile, open_image
-from softaug.data.pillow import Box
 from softaug.draws import DrawKey
-from softaug.transforms.windows import WindowCrop, WindowParams, visible_part
+from softaug.transforms.windows import WindowCrop, WindowParams, frame, visible_part
 
+MOST_BYTES = 64 * 2**20  # of files that are open at a time: 600 of ImageNet's
 Args = ParamSpec("Args")
 Result = TypeVar("Result")
 
@@ -28,11 +29,11 @@ class WindowBatch(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A window, of which only what it shows is written yet."""
+    """What is visible of a window, the window's corners, and the part's place in it."""
 
-    window: Tensor  # [3, h, w] uint8, colours side by side in memory
-    corners: list[int]  # of the window in the image, as large as that was decoded
-    seen: Box  # corners of what it shows, in the window
+    pixels: NDArray[np.uint8]  # [h, w, 3]
+    corners: list[int]  # in the image, as large as that was decoded
+    place: tuple[int, int]  # x, y
 
 
 def read_windows(paths: Sequence[str], crop: WindowCrop, key: DrawKey, skip: bool) -> WindowBatch:
@@ -40,24 +41,41 @@ def read_windows(paths: Sequence[str], crop: WindowCrop, key: DrawKey, skip: boo
 
     A file that cannot be read is refused by name, or skipped; no other's window changes.
     """
-    _check_index(key, len(paths))
-    tries = Tries(paths, skip)
-    files = {row: tries(row, open_image, path) for row, path in enumerate(paths)}
-    opened = {row: file for row, file in files.items() if file is not None}
-    params = _draw(opened, crop, key)
-    images = torch.empty(len(opened), 3, crop.size, crop.size, dtype=torch.uint8)
-    batch = images.numpy()
-    kept: list[int] = []
-    for place, (row, corners) in enumerate(zip(opened, params.boxes.tolist(), strict=True)):
-        part = tries(row, decode_part, opened[row], corners, crop.size)
-        if part is not None:
-            # Into other strides, numpy copies in two thirds of torch's time.
-            batch[len(kept)] = finish(part, crop).numpy()
-            kept.append(place)
-    tries.check(len(kept))
-    rows = torch.tensor(list(opened), dtype=torch.int64)[kept]
-    drawn = WindowParams(*(values[kept] for values in params))
-    return WindowBatch(images[: len(kept)], drawn, rows, tries.reasons())
+    index = _check_index(key, len(paths))
+    decode, tries = decoder(), Tries(paths, skip)
+    batch = np.empty((len(paths), crop.size, crop.size, 3), np.uint8)  # as windows are resized
+    rows: list[int] = []
+    drawn: list[list[Tensor]] = []
+    for opened in _stretches(paths, tries):
+        params = _draw(opened, crop, key._replace(index=index[list(opened)]))
+        kept = []
+        for place, (row, corners) in enumerate(zip(opened, params.boxes.tolist(), strict=True)):
+            part = tries(row, decode_part, decode, opened[row], corners, crop.size)
+            if part is not None:
+                batch[len(rows)] = finish(part, crop).permute(1, 2, 0).numpy()
+                rows.append(row)
+                kept.append(place)
+        drawn.append([values[kept] for values in params])
+    tries.check(len(rows))
+    images = torch.from_numpy(batch[: len(rows)]).permute(0, 3, 1, 2)
+    params = WindowParams(*map(torch.cat, zip(*drawn, strict=True)))
+    return WindowBatch(images, params, torch.tensor(rows), tries.reasons())
+
+
+def _stretches(paths: Sequence[str], tries: "Tries") -> Iterator[dict[int, ImageFile]]:
+    """The files that can be opened, by row; so many at a time that their bytes fit in memory."""
+    opened: dict[int, ImageFile] = {}
+    num_bytes = 0
+    for row, path in enumerate(paths):
+        file = tries(row, open_image, path)
+        if file is not None:
+            opened[row] = file
+            num_bytes += len(file.data)
+        if num_bytes > MOST_BYTES:
+            yield opened
+            opened, num_bytes = {}, 0
+    if opened:
+        yield opened
 
 
 class Tries:
@@ -96,7 +114,7 @@ def refuse_file(path: str, reason: Exception) -> NoReturn:
     refuse("folder", f"{path} must be an image that can be read", reason)
 
 
-def decode_part(file: ImageFile, corners: list[int], size: int) -> Part:
+def decode_part(decode: Decode, file: ImageFile, corners: list[int], size: int) -> Part:
     """What the window with these corners shows of a file, to be resized to size x size.
 
     A JPEG is decoded at 1/2, 1/4 or 1/8 of its size if the window keeps twice `size` pixels
@@ -109,32 +127,28 @@ def decode_part(file: ImageFile, corners: list[int], size: int) -> Part:
     # Rounded, the last pixel of an image must not leave the window.
     corners[0], corners[1] = min(corners[0], width - 1), min(corners[1], height - 1)
     corners[2], corners[3] = max(corners[2], 1), max(corners[3], 1)
-    return _decode_visible(file, corners, visible_part(corners, height, width), scale)
-
-
-def _decode_visible(file: ImageFile, corners: list[int], box: Box, scale: int) -> Part:
-    """Straight into the window: a copy less."""
-    left, top, right, bottom = corners
-    seen = (box[0] - left, box[1] - top, box[2] - left, box[3] - top)
-    window = np.empty((bottom - top, right - left, 3), np.uint8)
-    decoder()(file, box, window[seen[1] : seen[3], seen[0] : seen[2]], scale)
-    return Part(torch.from_numpy(window).permute(2, 0, 1), corners, seen)
+    box = visible_part(corners, height, width)
+    return Part(decode(file, box, scale), corners, (box[0] - corners[0], box[1] - corners[1]))
 
 
 def finish(part: Part, crop: WindowCrop) -> Tensor:
     """The window filled around what it shows and resized, [3, size, size]."""
-    height, width = part.window.shape[1:]
-    if part.seen != (0, 0, width, height):
-        crop.fill_around(part.window, part.seen)
-    return crop.resize(part.window, part.corners, (part.corners[0], part.corners[1]))
+    left, top, right, bottom = part.corners
+    pixels = part.pixels
+    if pixels.shape[:2] != (bottom - top, right - left):
+        row = crop.fill_row(torch.from_numpy(pixels).permute(2, 0, 1), right - left).numpy()
+        pixels = np.empty((bottom - top, right - left, 3), np.uint8)
+        frame(pixels, part.pixels, part.place, row)
+    return crop.resize(torch.from_numpy(pixels).permute(2, 0, 1), part.corners, (left, top))
 
 
 def jpeg_scale(file: ImageFile, edge: int, size: int) -> int:
     """How many times smaller a JPEG can be decoded so that `edge` keeps twice `size` pixels.
 
-    1, 2, 4 or 8; always 1 for other files.
+    1, 2, 4 or 8; always 1 for other files, and for those that are turned: what is rounded up
+    at an edge would move to the other one.
     """
-    if not file.is_jpeg or edge < 4 * size:
+    if not file.is_jpeg or file.turned or edge < 4 * size:
         return 1
     most = min(edge, file.height, file.width) // (2 * size)
     return max((scale for scale in (2, 4, 8) if scale <= most), default=1)
@@ -143,11 +157,11 @@ def jpeg_scale(file: ImageFile, edge: int, size: int) -> int:
 def _draw(files: Mapping[int, ImageFile], crop: WindowCrop, key: DrawKey) -> WindowParams:
     heights = torch.tensor([file.height for file in files.values()], dtype=torch.int64)
     widths = torch.tensor([file.width for file in files.values()], dtype=torch.int64)
-    index = torch.as_tensor(key.index)[list(files)]
-    return crop.draw_for(heights, widths, key._replace(index=index))
+    return crop.draw_for(heights, widths, key)
 
 
-def _check_index(key: DrawKey, num: int) -> None:
-    shape = torch.as_tensor(key.index).shape
-    if shape != (num,):
-        refuse("folder", f"key.index must hold a number for each of {num} files", list(shape))
+def _check_index(key: DrawKey, num: int) -> Tensor:
+    index = torch.as_tensor(key.index)
+    if index.shape != (num,):
+        refuse("folder", f"key.index must hold a number for each of {num} files", list(index.shape))
+    return index

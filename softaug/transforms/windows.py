@@ -114,35 +114,38 @@ class WindowCrop(SoftTransform[WindowParams]):
         `resized_crop`, to the grey level, but for the fill.
         """
         left, top, right, bottom = corners
-        across, down = right - left, bottom - top
-        if part.shape[-2:] != (down, across):
-            # Colours side by side in memory: resized faster.
-            window = part.new_empty(down, across, len(part)).permute(2, 0, 1)
-            x, y = place[0] - left, place[1] - top
-            seen = (x, y, x + part.shape[2], y + part.shape[1])
-            window[:, y : seen[3], x : seen[2]] = part
-            self.fill_around(window, seen)
-            part = window
+        if part.shape[-2:] != (bottom - top, right - left):
+            part = self._framed(part, corners, place)
         edges = [self.size, self.size]
         resized: Tensor = resize(part, edges, InterpolationMode.BILINEAR, antialias=self.antialias)
         return resized
 
-    def fill_around(self, window: Tensor, seen: tuple[int, int, int, int]) -> None:
-        """Put the fill into a window [C, h, w] around the corners of what it shows, in place."""
-        left, top, right, bottom = seen
-        shown = window[:, top:bottom, left:right].unsqueeze(0)
-        fill = fill_values(self.name, self.fill, shown)[0]  # [C or 1, 1, 1]
-        # By rows: to fill all pixels of a window alike is 20 x slower for three colours.
-        row = fill.permute(1, 2, 0).expand(1, window.shape[2], len(window)).contiguous()
-        row = row.permute(2, 0, 1)  # [C, 1, w]
-        if top > 0:
-            window[:, :top] = row
-        if bottom < window.shape[1]:
-            window[:, bottom:] = row
-        if left > 0:
-            window[:, top:bottom, :left] = row[:, :, :left]
-        if right < window.shape[2]:
-            window[:, top:bottom, right:] = row[:, :, right:]
+    def _framed(self, part: Tensor, corners: list[int], place: tuple[int, int]) -> Tensor:
+        """The part in a window of fill, its colours side by side in memory: resized faster."""
+        left, top, right, bottom = corners
+        window = part.new_empty(bottom - top, right - left, len(part))
+        row = self.fill_row(part, right - left)
+        frame(window, part.permute(1, 2, 0), (place[0] - left, place[1] - top), row)
+        return window.permute(2, 0, 1)
+
+    def fill_row(self, part: Tensor, width: int) -> Tensor:
+        """A row of fill for a window that shows `part` [C, h, w], [width, C]."""
+        fill = fill_values(self.name, self.fill, part.unsqueeze(0))[0]  # [C or 1, 1, 1]
+        return fill.permute(1, 2, 0)[0].expand(width, len(part)).contiguous()
+
+
+def frame(window: Any, part: Any, place: tuple[int, int], row: Any) -> None:
+    """Write `part` [h, w, C] into `window` [H, W, C] at (x, y), and `row` [W, C] around it.
+
+    Tensors or arrays. Whole rows are written: to fill all pixels alike is 20 x slower.
+    """
+    height, width = window.shape[:2]
+    left, right = (min(max(x, 0), width) for x in (place[0], place[0] + part.shape[1]))
+    top, bottom = (min(max(y, 0), height) for y in (place[1], place[1] + part.shape[0]))
+    window[:top], window[bottom:] = row, row
+    window[top:bottom, :left], window[top:bottom, right:] = row[:left], row[right:]
+    if left < right and top < bottom:  # else the window shows nothing of the image
+        window[top:bottom, left:right] = part
 
 
 def visible_part(corners: list[int], height: int, width: int) -> tuple[int, int, int, int]:

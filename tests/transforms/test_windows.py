@@ -99,7 +99,9 @@ def test_fill_mean_is_that_of_the_visible_part(dtype):
 
 
 def test_replaying_a_window_beyond_the_image_leaves_only_fill():
-    for place in [(-60, 0, 10, 10), (50, 0, 10, 10), (0, -60, 10, 10), (0, 50, 10, 10)]:
+    far = [(-60, 0, 10, 10), (50, 0, 10, 10), (0, -60, 10, 10), (0, 50, 10, 10)]
+    near = [(-21, 0, 20, 20), (45, 0, 20, 20), (0, -21, 20, 20), (0, 45, 20, 20), (45, 45, 20, 20)]
+    for place in far + near:
         out = SoftResizedCrop(4, fill=9).apply(photo(), window(*place))
         assert out.unique().tolist() == [9], place
 
