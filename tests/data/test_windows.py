@@ -8,13 +8,25 @@ import pytest
 import torch
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset
+from torchvision.transforms.v2 import RandAugment
 
 from softaug import DrawKey, SoftResizedCrop, UniformResizedCrop
-from softaug.data.decoding import decoder
+from softaug.data.decoding import decoder, is_installed
 from softaug.data.folder import folder
 from softaug.data.image_file import open_image
 from softaug.data.windows import decode_part, finish, jpeg_scale, read_windows
+from softaug.transforms import (
+    HorizontalFlip,
+    PerSample,
+    SoftAffine,
+    SoftCrop,
+    SoftCutout,
+    SoftErase,
+    SoftNoise,
+    SoftPolicy,
+)
 
+WAYS = ["pillow", "nvimgcodec"] if is_installed() else ["pillow"]
 KEY = DrawKey(seed=3, epoch=1, index=torch.arange(6))
 
 
@@ -62,6 +74,31 @@ def test_a_batch_is_bytes_with_colours_side_by_side_and_a_row_for_each_file(phot
     assert found.images.is_contiguous(memory_format=torch.channels_last)
     assert found.rows.tolist() == [0, 1, 2, 3, 4, 5]
     assert found.unreadable == ()
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        HorizontalFlip(),
+        SoftCrop(fill="mean"),
+        SoftNoise(),
+        SoftCutout(9),
+        SoftErase(),
+        SoftAffine(),
+        SoftPolicy("trivial"),
+        SoftPolicy("rand"),
+        PerSample(RandAugment()),
+        SoftResizedCrop(32),
+    ],
+    ids=lambda transform: type(transform).__name__,
+)
+def test_what_follows_does_not_depend_on_how_a_batch_lies_in_memory(photos, transform):
+    images = folder(photos, size=32).train.windows(torch.arange(6), SoftResizedCrop(32), KEY).images
+    assert not images.is_contiguous()
+    found, label = transform(images, torch.arange(6), key=KEY)
+    expected, plain = transform(images.contiguous(), torch.arange(6), key=KEY)
+    assert torch.equal(found, expected)
+    assert torch.equal(label.retained, plain.retained)
 
 
 def test_windows_do_not_depend_on_the_batch_they_are_read_in(photos):
@@ -118,6 +155,32 @@ def test_a_broken_file_is_refused_by_name(photos):
     rule = rf"folder: {source.path(3)} must be an image that can be read, got a truncated JPEG"
     with pytest.raises(ValueError, match=rule):
         source.windows(torch.arange(6), SoftResizedCrop(32), KEY)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("progressive", [False, True])
+def test_a_jpeg_that_is_damaged_amid_its_image_is_refused_or_skipped(
+    photos, way, progressive, monkeypatch
+):
+    monkeypatch.setenv("SOFTAUG_DECODER", way)
+    refusing, skipping = (
+        folder(photos, size=32, unreadable=choice).train for choice in ("refuse", "skip")
+    )
+    photo(200, 150).save(refusing.path(2), quality=98, progressive=progressive)
+    damage(refusing.path(2))
+    with pytest.raises(ValueError, match=rf"{refusing.path(2)} must be .*, got a damaged JPEG"):
+        refusing.windows(torch.arange(6), SoftResizedCrop(32), KEY)
+    found = skipping.windows(torch.arange(6), SoftResizedCrop(32), KEY)
+    assert found.rows.tolist() == [0, 1, 3, 4, 5]
+    assert found.unreadable[0].startswith(f"{refusing.path(2)}: a damaged JPEG")
+
+
+def damage(path):
+    """Random bytes, 4 kB, in the middle."""
+    content = Path(path).read_bytes()
+    middle = len(content) // 2 - 2048
+    noise = np.random.default_rng(0).bytes(4096)
+    Path(path).write_bytes(content[:middle] + noise + content[middle + 4096 :])
 
 
 def test_a_batch_of_nothing_but_broken_files_names_them(photos):
