@@ -187,7 +187,10 @@ def test_a_batch_of_nothing_but_broken_files_names_them(photos):
     source = folder(photos, size=32, unreadable="skip").train
     for number in (1, 2):
         Path(source.path(number)).write_bytes(b"")
-    with pytest.raises(ValueError, match=r"some of 2 files must be .*1\.jpg: an empty .*2\.jpg: "):
+    told = (
+        r"some of 2 files must be .*1\.jpg: an empty .*2\.jpg: .*; `softaug data .* --decode` names"
+    )
+    with pytest.raises(ValueError, match=told):
         source.windows(torch.tensor([1, 2]), SoftResizedCrop(32), DrawKey(0, 0, torch.arange(2)))
 
 
