@@ -38,8 +38,9 @@ def input_suite(rounds: int, num: int = 128) -> list[Table]:
         warnings.filterwarnings("ignore", "(?s).*TorchCodec")  # torchvision.io is deprecated
         paths, kind = find_photos(num, Path(made))
         windows = _ours(paths, SoftResizedCrop(SIZE))
-        theirs = _theirs(paths, windows[PILLOW]().params.boxes.tolist())
-        difference = _difference(theirs[BASE](), windows[PILLOW]().images)
+        found = windows[OURS if OURS in windows else PILLOW]()  # of the variant that is bounded
+        theirs = _theirs(paths, found.params.boxes.tolist())
+        difference = _difference(theirs[BASE](), found.images)
         timing = interleave({**theirs, **windows}, rounds)
     title = f"{len(paths)} windows of {SIZE} x {SIZE} (sigma 0.3) of {kind}"
     rows = timing_rows(timing, BASE)
