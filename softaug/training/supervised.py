@@ -262,7 +262,7 @@ class Run:
         self.step, self.seconds = state["step"], state["seconds"]
         self.totals, self.last_epoch = Totals(*state["totals"]), Totals(*state["last_epoch"])
         self.clock.seconds.update(state["clock"])
-        self.skipped.files = state["skipped"]
+        self.skipped.files = state.get("skipped", [])  # runs begun before files were skipped
         self.learner.scaler.load_state_dict(state["scaler"])
 
     def _machine(self) -> dict[str, Any]:
