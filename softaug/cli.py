@@ -25,7 +25,7 @@ try:
     from softaug.report.evaluation import print_comparison, write_evaluation_report
     from softaug.training.command import train_command
     from softaug.training.demo import DemoSettings, run_demo
-    from softaug.training.supervised import StoppedError
+    from softaug.training.run import StoppedError
 except ImportError as missing:  # the core alone is installed
     sys.exit(_NEEDS_LAB.format(missing))
 

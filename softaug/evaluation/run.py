@@ -14,13 +14,13 @@ from softaug.data.images import Source
 from softaug.data.load import is_files
 from softaug.recipes import Recipe, from_dict
 from softaug.training import checkpoint
-from softaug.training.batches import steps_per_epoch
-from softaug.training.learner import DTYPES
+from softaug.training.descent import DTYPES
 from softaug.training.measure import Chunks
 from softaug.training.members import member_folders
 from softaug.training.processes import choose_device
 from softaug.training.run_folder import CHECKPOINTS, RECIPE
 from softaug.training.setup import TrainingData, build_net, fingerprint, load_data
+from softaug.training.steps import steps_per_epoch
 
 EMA_PREFIX = "module."
 

@@ -8,8 +8,8 @@ from torch.utils.data import DataLoader, Dataset
 
 from softaug.data.images import Source
 from softaug.metrics import calibration_error, error, nll
-from softaug.training.batches import leave_signals
-from softaug.training.learner import Learner
+from softaug.training.descent import Descent
+from softaug.training.steps import leave_signals
 
 CHUNK = 500  # images of CIFAR's size; fewer large ones
 CHUNK_PIXELS = CHUNK * 32 * 32
@@ -31,7 +31,7 @@ class Chunks(Dataset[Tensor]):
         return self.source.fetch(self.parts[place].to(self.source.labels.device))
 
 
-def measure(learner: Learner, source: Source, workers: int) -> dict[str, Any]:
+def measure(learner: Descent, source: Source, workers: int) -> dict[str, Any]:
     """Error, NLL and calibration error (10 bins); processes share the images out."""
     logits = predict(learner, source, workers).float().cpu()
     labels = source.labels.cpu()
@@ -43,7 +43,7 @@ def measure(learner: Learner, source: Source, workers: int) -> dict[str, Any]:
 
 
 @torch.no_grad()
-def predict(learner: Learner, source: Source, workers: int) -> Tensor:
+def predict(learner: Descent, source: Source, workers: int) -> Tensor:
     """Logits [N, C] of all images, in every process."""
     team, num = learner.team, len(source.labels)
     learner.share_statistics()
