@@ -17,7 +17,9 @@ from softaug import (
     SoftLoss,
     SoftNoise,
     SoftPolicy,
+    SoftResizedCrop,
     UniformCrop,
+    UniformResizedCrop,
     confidence,
     retained,
 )
@@ -265,7 +267,17 @@ def test_bad_input_of_a_transform_is_refused(call, message):
     assert message in refused(call)
 
 
-KINDS = [SoftAffine, SoftCrop, UniformCrop, SoftErase, SoftCutout, SoftNoise, SoftPolicy]
+KINDS = [
+    SoftAffine,
+    SoftCrop,
+    UniformCrop,
+    SoftErase,
+    SoftCutout,
+    SoftNoise,
+    SoftPolicy,
+    SoftResizedCrop,
+    UniformResizedCrop,
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -15,7 +15,9 @@ from softaug import (
     SoftLoss,
     SoftNoise,
     SoftPolicy,
+    SoftResizedCrop,
     UniformCrop,
+    UniformResizedCrop,
 )
 from softaug.label import mix_labels
 
@@ -30,6 +32,7 @@ TRANSFORMS = [
     SoftPolicy(),
     SoftPolicy("rand", 3, fill=(1, 2, 3)),
 ]
+WINDOWS = [SoftResizedCrop(12, fill=(1, 2, 3)), UniformResizedCrop(12)]  # read on the CPU
 each_transform = pytest.mark.parametrize("transform", TRANSFORMS, ids=repr)
 
 
@@ -72,7 +75,7 @@ class WaitingCopies(TorchDispatchMode):
         return out
 
 
-@each_transform
+@pytest.mark.parametrize("transform", TRANSFORMS + WINDOWS, ids=repr)
 def test_a_draw_copies_to_the_gpu_without_waiting(transform):
     with FakeTensorMode(), WaitingCopies() as waiting:
         images = torch.empty(4, 3, 16, 20, dtype=torch.uint8, device="cuda")
@@ -122,6 +125,15 @@ def test_transforms_never_wait_for_the_gpu(transform, index_device, request):
     request.getfixturevalue("_no_sync")
     transform(images, labels, key=key)
     transform(images, labels)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("transform", WINDOWS, ids=repr)
+def test_windows_on_the_gpu_are_the_cpus(transform):
+    key = DrawKey(1, 2, torch.arange(64))
+    here, there = (transform(*make_batch(device=device), key=key) for device in ("cpu", "cuda"))
+    torch.testing.assert_close(there[1].retained.cpu(), here[1].retained)
+    assert (there[0].cpu().int() - here[0].int()).abs().max() <= 1  # a resized level may round
 
 
 @pytest.mark.gpu

@@ -43,8 +43,18 @@ def test_example_runs_and_learns(name, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []  # leaves no files behind
 
 
+def test_photographs_of_any_size_go_through_the_workers_into_the_loss(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run("imagefolder.py", 1)
+    assert done.returncode == 0, done.stderr
+    steps = re.findall(r"loss (\d\.\d+), retained (\d\.\d+)", done.stdout)
+    assert len(steps) == 2
+    assert all(0 < float(loss) < 2 and 0.4 < float(kept) < 1 for loss, kept in steps)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_every_example_is_executed():
-    assert {path.name for path in FOLDER.glob("*.py")} == set(EPOCHS)
+    assert {path.name for path in FOLDER.glob("*.py")} == {*EPOCHS, "imagefolder.py"}
 
 
 def test_the_plain_loop_stays_short():

@@ -18,7 +18,9 @@ from softaug import (
     SoftLoss,
     SoftNoise,
     SoftPolicy,
+    SoftResizedCrop,
     UniformCrop,
+    UniformResizedCrop,
 )
 
 CLASSES, NUM = 5, 8
@@ -33,6 +35,8 @@ TRANSFORMS = [
     SoftAffine(),
     SoftPolicy("trivial"),
     SoftPolicy("rand"),
+    SoftResizedCrop(12),
+    UniformResizedCrop(12),
 ]
 MIXES = [None, Mixup(), CutMix()]
 LOSSES = {

@@ -6,7 +6,7 @@ import pytest
 
 import softaug
 from softaug.mixing import BatchMix
-from softaug.transforms import SoftTransform
+from softaug.transforms import SoftTransform, WindowCrop
 
 SIGNATURES = {
     "CutMix": "alpha=1.0",
@@ -36,6 +36,9 @@ METHODS = {
     SoftTransform.draw: "self images * generator=None key=None",
     SoftTransform.apply: "self images params=None",
     SoftTransform.report: "self labels params",
+    WindowCrop.forward: "self images labels=None * generator=None key=None",
+    WindowCrop.draw_for: "self height width key",
+    WindowCrop.resize: "self part corners place",
     BatchMix.forward: "self images labels * generator=None key=None",
     BatchMix.draw: "self num height width * generator=None key=None",
     BatchMix.apply: "self images partners=None params=None",
@@ -92,11 +95,14 @@ def test_public_names_are_documented(name):
         "SoftErase",
         "SoftNoise",
         "SoftPolicy",
+        "SoftResizedCrop",
         "UniformCrop",
+        "UniformResizedCrop",
     ],
 )
 def test_transforms_share_one_interface(name):
     kind = getattr(softaug, name)
     assert issubclass(kind, SoftTransform)
     shared = ("forward", "draw", "apply", "report")
-    assert all(getattr(kind, method) is getattr(SoftTransform, method) for method in shared)
+    base = WindowCrop if issubclass(kind, WindowCrop) else SoftTransform  # takes PIL images too
+    assert all(getattr(kind, method) is getattr(base, method) for method in shared)

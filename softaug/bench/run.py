@@ -8,6 +8,7 @@ from rich.console import Console
 
 from softaug.bench.crop import crop_suite
 from softaug.bench.evaluation import evaluation_suite
+from softaug.bench.input import input_suite
 from softaug.bench.loss import loss_suite
 from softaug.bench.memory import memory_suite
 from softaug.bench.noise_erase import noise_erase_suite
@@ -27,6 +28,7 @@ SUITES: Mapping[str, Callable[[int], list[Table]]] = {
     "memory": memory_suite,
     "noise-erase": noise_erase_suite,
     "policy": policy_suite,
+    "input": input_suite,
     "training": training_suite,
     "evaluation": evaluation_suite,
 }

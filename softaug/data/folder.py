@@ -17,7 +17,7 @@ from softaug.checks import check_choice, check_whole, refuse
 from softaug.data.image_file import ImageFile, open_image
 from softaug.data.images import ImageData
 from softaug.data.pillow import as_tensor, upright
-from softaug.data.windows import WindowBatch, read_windows, refuse_file
+from softaug.data.windows import WindowBatch, jpeg_scale, read_windows, refuse_file
 from softaug.draws import DrawKey
 from softaug.transforms.windows import WindowCrop
 
@@ -116,8 +116,8 @@ def read_image(path: str, size: int, resize: int | None = None) -> Tensor:
 
 def _centre(file: ImageFile, size: int, short: int) -> Image.Image:
     """Size / short of the largest centred square, resized: only what is kept is computed."""
-    file.head.draft(None, (2 * short, 2 * short))  # a 12 MP JPEG takes 44 ms, not 154
-    image = upright(file).convert("RGB")
+    scale = jpeg_scale(file, min(file.height, file.width), short)
+    image = upright(file, scale).convert("RGB")  # a 12 MP JPEG takes 44 ms, not 154
     edge = min(image.size) * size / short
     left, top = ((length - edge) / 2 for length in image.size)
     box = (left, top, left + edge, top + edge)

@@ -5,46 +5,66 @@ from typing import NamedTuple
 
 from PIL import ExifTags, Image, UnidentifiedImageError
 
+from softaug.data.jpeg_head import plain_jpeg
+
 END_OF_JPEG = b"\xff\xd9"
+JPEGS = ("JPEG", "MPO")
 
 
 class ImageFile(NamedTuple):
     """A file's bytes, and the height and width of the image as it is looked at."""
 
     data: bytes
-    head: Image.Image  # Pillow's, which decodes when its pixels are asked for
     height: int
     width: int
-    turned: bool  # stored mirrored or on its side, as EXIF says
+    is_jpeg: bool
+    is_plain: bool = False  # a JPEG in grey or colour, stored upright
+    turned: bool = False  # stored mirrored or on its side, as EXIF says
+
+    def image(self) -> Image.Image:
+        """Pillow's image, which decodes when its pixels are asked for."""
+        return Image.open(io.BytesIO(self.data))
 
 
 def open_image(path: str) -> ImageFile:
     """Read a file once; what is no image, or a part of one, raises the reason why.
 
     A JPEG that ends before its end marker is such a part: a window that does not reach what
-    is missing could be decoded, but the same file would fail in the next epoch.
+    is missing could be decoded, but the same file would fail in another epoch.
     """
-    with open(path, "rb") as file:
+    with open(path, "rb", buffering=0) as file:
         data = file.read()
+    head = plain_jpeg(data)
+    if head is None:
+        return _open_with_pillow(data)
+    _check_end(data, head.scan)
+    return ImageFile(data, head.height, head.width, is_jpeg=True, is_plain=True)
+
+
+def _open_with_pillow(data: bytes) -> ImageFile:
     if not data:
         raise ValueError("an empty file")
     stream = io.BytesIO(data)
     try:
-        head = Image.open(stream)
+        image = Image.open(stream)
     except UnidentifiedImageError:  # its own words name the stream, not the file
         raise ValueError("no image in a format that Pillow knows") from None
-    if head.mode.startswith(("I", "F")):
-        raise ValueError(f"more than 8 bits a channel (mode {head.mode})")
-    # The stream stands where the scan begins: an end before it is that of a thumbnail.
-    if head.format == "JPEG" and data.rfind(END_OF_JPEG, stream.tell()) < 0:
-        raise ValueError("a truncated JPEG, its end marker is missing")
-    return _upright(data, head)
+    if image.mode.startswith(("I", "F")):
+        raise ValueError(f"more than 8 bits a channel (mode {image.mode})")
+    if image.format == "JPEG":
+        _check_end(data, stream.tell())
+    return _described(data, image)
 
 
-def _upright(data: bytes, head: Image.Image) -> ImageFile:
-    # Pillow turns TIFFs by itself.
-    orientation = 1 if head.format == "TIFF" else head.getexif().get(ExifTags.Base.Orientation, 1)
-    width, height = head.size
-    if orientation in (5, 6, 7, 8):
-        width, height = height, width
-    return ImageFile(data, head, height, width, turned=orientation in range(2, 9))
+def _described(data: bytes, image: Image.Image) -> ImageFile:
+    orientation = image.getexif().get(ExifTags.Base.Orientation, 1)
+    turned = orientation in range(2, 9) and image.format != "TIFF"  # Pillow turns these itself
+    width, height = reversed(image.size) if turned and orientation >= 5 else image.size
+    is_plain = image.format == "JPEG" and image.mode in ("L", "RGB") and not turned
+    return ImageFile(data, height, width, image.format in JPEGS, is_plain, turned)
+
+
+def _check_end(data: bytes, scan: int) -> None:
+    """An end marker before the first scan is that of a thumbnail."""
+    if data.rfind(END_OF_JPEG, scan) < 0:
+        raise ValueError("a truncated JPEG: its end marker is missing")

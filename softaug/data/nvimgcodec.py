@@ -37,7 +37,7 @@ class NvImageCodec:
 
     def __call__(self, file: ImageFile, box: Box, scale: int = 1) -> Tensor:
         """What `pillow.decode` gives, decoding no more than `box`."""
-        if scale > 1 or not _is_plain(file):
+        if scale > 1 or not file.is_plain:
             return pillow.decode(file, box, scale)
         left, top, right, bottom = box
         wide_enough = max(right, min(LEAST_WIDTH, file.width))
@@ -47,7 +47,3 @@ class NvImageCodec:
         if image is None:  # Pillow knows the reason, or can decode it
             return pillow.decode(file, box)
         return torch.from_numpy(np.asarray(image)[:, : right - left]).permute(2, 0, 1)
-
-
-def _is_plain(file: ImageFile) -> bool:
-    return file.head.format == "JPEG" and file.head.mode in ("L", "RGB") and not file.turned

@@ -8,7 +8,6 @@ from torch import Tensor
 from softaug.data.image_file import ImageFile
 
 Box = tuple[int, int, int, int]  # left, top, right, bottom
-SCALED_FORMATS = ("JPEG", "MPO")  # that can be decoded at 1/2, 1/4 and 1/8 of their size
 
 
 def decode(file: ImageFile, box: Box, scale: int = 1) -> Tensor:
@@ -18,14 +17,15 @@ def decode(file: ImageFile, box: Box, scale: int = 1) -> Tensor:
     dropped. With a `scale` of 2, 4 or 8, for JPEGs, each pixel is one of the image that many
     times smaller, edges rounded up; so are those of the box.
     """
+    return as_tensor(upright(file, scale).crop(box))
+
+
+def upright(file: ImageFile, scale: int = 1) -> Image.Image:
+    """The image as it is looked at, a JPEG `scale` times smaller."""
+    image = file.image()
     if scale > 1:
-        file.head.draft(None, (file.head.width // scale, file.head.height // scale))
-    return as_tensor(upright(file).crop(box))
-
-
-def upright(file: ImageFile) -> Image.Image:
-    """The image as it is looked at, decoded."""
-    return ImageOps.exif_transpose(file.head) if file.turned else file.head
+        image.draft(None, (image.width // scale, image.height // scale))
+    return ImageOps.exif_transpose(image) if file.turned else image
 
 
 def as_tensor(image: Image.Image) -> Tensor:

@@ -7,26 +7,29 @@ from rich.console import Console
 
 from softaug.checks import refuse
 from softaug.data.folder import FolderImages
+from softaug.data.image_file import open_image
 from softaug.data.images import Images, Source
 from softaug.data.load import load
+from softaug.data.pillow import upright
 from softaug.progress import progress
 
 Size = tuple[int, int]  # width, height
 
 
-def survey(name: str, console: Console, data_dir: Path | None = None) -> None:
+def survey(name: str, console: Console, data_dir: Path | None = None, decode: bool = False) -> None:
     """Print images, classes and sizes of a data set that is not fetched: digits, or folders.
 
-    The head of every file is read; those that are no images are named, then refused.
+    The head of every file is read, or the whole of it is decoded; those that are no images
+    are named, then refused.
     """
     data = load(name, data_dir)
     for part, source in (("train", data.train), ("test", data.test)):
-        line = _line(source, len(data.class_names), console) if source else "none"
+        line = _line(source, len(data.class_names), console, decode) if source else "none"
         console.print(f"{part}: {line}", soft_wrap=True, markup=False, highlight=False)
 
 
-def _line(source: Source, num_classes: int, console: Console) -> str:
-    sizes = sorted(_sizes(source, console), key=lambda size: (size[0] * size[1], size))
+def _line(source: Source, num_classes: int, console: Console, decode: bool) -> str:
+    sizes = sorted(_sizes(source, console, decode), key=lambda size: (size[0] * size[1], size))
     ends = dict.fromkeys((sizes[0], sizes[-1]))  # one, if all are alike
     pixels = " to ".join(f"{width} x {height}" for width, height in ends)
     counts = source.labels.bincount(minlength=num_classes).tolist()
@@ -34,20 +37,20 @@ def _line(source: Source, num_classes: int, console: Console) -> str:
     return f"{sum(counts):,} images of {pixels} pixels, {num_classes} classes of {each} images"
 
 
-def _sizes(source: Source, console: Console) -> set[Size]:
+def _sizes(source: Source, console: Console, decode: bool) -> set[Size]:
     if isinstance(source, FolderImages):
-        return _sizes_of_files(source, console)
+        return _sizes_of_files(source, console, decode)
     assert isinstance(source, Images)
     return {(source.images.shape[3], source.images.shape[2])}
 
 
-def _sizes_of_files(source: FolderImages, console: Console) -> set[Size]:
+def _sizes_of_files(source: FolderImages, console: Console, decode: bool) -> set[Size]:
+    look = _decoded_size if decode else _size_in_head
     sizes, num, wrong = set(), len(source.files), []
     with progress(console, num, "files") as show:
         for number in range(num):
             try:
-                with Image.open(source.path(number)) as image:
-                    sizes.add(image.size)
+                sizes.add(look(source.path(number)))
             except Exception as broken:  # what a broken file raises depends on its format
                 wrong.append(f"WRONG: {source.path(number)}, {broken}")
             show(number + 1, f"{source.root}: {25 * (4 * (number + 1) // num)} % read")
@@ -56,3 +59,16 @@ def _sizes_of_files(source: FolderImages, console: Console) -> set[Size]:
     if wrong:
         refuse("data", f"files of {source.root} must be images", f"{len(wrong)} that are not")
     return sizes
+
+
+def _size_in_head(path: str) -> Size:
+    with Image.open(path) as image:
+        width, height = image.size
+    return width, height
+
+
+def _decoded_size(path: str) -> Size:
+    """The size of the image as it is looked at; Pillow decodes all of it."""
+    image = upright(open_image(path))
+    image.load()
+    return image.size

@@ -184,7 +184,7 @@ class Evaluation:
         """What is measured of a set of images; its predictions are kept."""
         self.kept |= {
             f"{name}_logits": logits,
-            f"{name}_labels": source.labels,
+            f"{name}_labels": source.labels.clone(),  # sets of the same images share theirs
             f"{name}_temperature": torch.tensor(temperatures, dtype=torch.float64),
         }
         return measures(logits, source.labels, scale(logits, temperatures))

@@ -4,19 +4,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-import torch
 import tyro
 from torch import Tensor
 
 from softaug.checks import check_choice, check_whole, refuse
 from softaug.data.digits import NUM_CLASSES
 from softaug.data.folder import read_image
+from softaug.data.image_file import open_image
 from softaug.data.imagenet import PHOTOS
 from softaug.data.load import FOLDER
+from softaug.data.pillow import as_tensor, upright
 from softaug.data.releases import RELEASES
+from softaug.data.windows import refuse_file
 from softaug.evaluation.augment_words import describe_augment
 from softaug.evaluation.show_draws import draw_versions
 from softaug.evaluation.show_picture import MOST_LINES, Row, draw_picture, num_lines
+from softaug.recipes.crops import WINDOWS
 from softaug.recipes.recipe import DataSpec, Recipe
 from softaug.training.command import read_recipe
 
@@ -42,7 +45,8 @@ def show(
         recipe: A name that `softaug recipes` lists, or a recipe.json.
         draws: Augmented versions of each image.
         size: Edge in pixels that images are brought to, as in training on a folder; offsets in
-            pixels (the usual crop's) are pixels of this. CIFAR's is 32.
+            pixels (the usual crop's) are pixels of this. CIFAR's is 32. Windows are drawn on
+            the whole image and resized to it.
         seed: Another one draws other versions; the same draws the same picture.
         classes: Number of classes; chance is 1 of them (default: those of the recipe's data).
         out: The picture, .png or .svg.
@@ -92,8 +96,11 @@ def show_transforms(
     _check_numbers(draws, size, seed, num_classes)
     _check_count(len(images), draws)
     ending = _ending(out)
-    originals = torch.stack([_read(path, size) for path in images])
-    versions = draw_versions(originals, recipe, draws=draws, seed=seed, num_classes=num_classes)
+    cut = None if isinstance(recipe.augment.crop, WINDOWS) else size
+    originals = [_read(path, cut) for path in images]
+    versions = draw_versions(
+        originals, recipe, size, draws=draws, seed=seed, num_classes=num_classes
+    )
     parts = zip(images, originals, versions, strict=True)
     rows = [Row(path.name, original, found) for path, original, found in parts]
     about = f"{describe_augment(recipe, size)}; {num_classes} classes, seed {seed}"
@@ -122,14 +129,22 @@ def _ending(out: Path) -> str:
     return ending
 
 
-def _read(path: Path, size: int) -> Tensor:
+def _read(path: Path, cut: int | None) -> Tensor:
+    """The image's centre, cut x cut, or all of it."""
     if not path.is_file():
         got = "a folder" if path.is_dir() else "no such file"
         refuse(WHO, f"{path} must be an image file", got)
     try:
-        return read_image(str(path), size)
+        return _whole(str(path)) if cut is None else read_image(str(path), cut)
     except ValueError as refused:  # the reader speaks of folders
         raise ValueError(f"{WHO}: {str(refused).removeprefix('folder: ')}") from None
+
+
+def _whole(path: str) -> Tensor:
+    try:
+        return as_tensor(upright(open_image(path)))
+    except Exception as broken:  # what a broken file raises depends on its format
+        refuse_file(path, broken)
 
 
 def _write(content: bytes, out: Path) -> Path:

@@ -1,5 +1,6 @@
 """Augmented versions of a few images, each with what is left of its label."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import torch
@@ -23,24 +24,30 @@ class Version(NamedTuple):
 
 
 def draw_versions(
-    images: Tensor, recipe: Recipe, *, draws: int, seed: int, num_classes: int
+    images: Iterable[Tensor], recipe: Recipe, size: int, *, draws: int, seed: int, num_classes: int
 ) -> list[list[Version]]:
-    """For each of the images [N, 3, H, W] what the first `draws` epochs of training see of it.
+    """For each of the images [3, H, W] what the first `draws` epochs of training see of it.
 
-    Borders of the data's mean colour have ImageNet's, as in training on a folder of files.
+    Each is drawn by itself, at its own size; windows are resized to `size`. Borders of the
+    data's mean colour have ImageNet's, as in training on a folder of files.
     """
     first = scheduled(recipe.augment, 0, recipe.epochs)
-    chain = build_chain(first, [255 * mean for mean in IMAGENET_MEAN], images.shape[-1])
-    hard = recipe.loss.soften == "none"
-    found: list[list[Version]] = [[] for _ in images]
-    for epoch in range(draws):
-        key = DrawKey(seed, epoch, torch.arange(len(images)))
-        changed, visible, kept = augmented(chain, images, key)
-        sure = torch.ones_like(kept) if hard else confidence(kept, num_classes)
-        for place, row in enumerate(found):
-            numbers = (float(values[place]) for values in (visible, kept, sure))
-            row.append(Version(changed[place], *numbers))
-    return found
+    chain = build_chain(first, [255 * mean for mean in IMAGENET_MEAN], size)
+    chance = None if recipe.loss.soften == "none" else num_classes
+    return [
+        [
+            _version(chain, image, DrawKey(seed, epoch, torch.tensor([place])), chance)
+            for epoch in range(draws)
+        ]
+        for place, image in enumerate(images)
+    ]
+
+
+def _version(chain: Chain, image: Tensor, key: DrawKey, num_classes: int | None) -> Version:
+    """One draw; without a number of classes the label stays hard."""
+    changed, visible, kept = augmented(chain, image[None], key)
+    sure = 1.0 if num_classes is None else float(confidence(kept, num_classes))
+    return Version(changed[0], float(visible), float(kept), sure)
 
 
 def augmented(chain: Chain, images: Tensor, key: DrawKey) -> tuple[Tensor, Tensor, Tensor]:

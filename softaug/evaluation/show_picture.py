@@ -115,9 +115,19 @@ def draw_version(axes: Axes, version: Version) -> None:
 
 def _draw_image(axes: Axes, image: Tensor, frame: str) -> None:
     limits = axes.get_xlim(), axes.get_ylim()
-    axes.imshow(image.permute(1, 2, 0).numpy(), extent=(0, 1, 0, 1))
+    axes.imshow(image.permute(1, 2, 0).numpy(), extent=centred(*image.shape[1:]))
     axes.set(xticks=[], yticks=[], xlim=limits[0], ylim=limits[1])
     axes.spines[:].set(color=frame, linewidth=0.8)
+
+
+def centred(height: int, width: int) -> tuple[float, float, float, float]:
+    """Left, right, bottom and top of an image of this shape in a square of edge 1.
+
+    >>> centred(224, 224), centred(200, 400)
+    ((0.0, 1.0, 0.0, 1.0), (0.0, 1.0, 0.25, 0.75))
+    """
+    x, y = ((1 - edge / max(height, width)) / 2 for edge in (width, height))
+    return x, 1 - x, y, 1 - y
 
 
 def _write_under(axes: Axes, points: float, text: str, **style: Any) -> None:

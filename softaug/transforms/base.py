@@ -63,7 +63,7 @@ class SoftTransform(nn.Module, Generic[P], ABC):
         A pair (images, labels) may come as one argument, as a sample does in `v2.Compose`.
         """
         if labels is None:
-            images, labels = _check_pair(self.name, images)
+            images, labels = check_pair(self.name, images)
         check_images(self.name, images)
         assert isinstance(images, Tensor)
         _check_labels(self.name, images, labels)
@@ -154,7 +154,8 @@ def _is_tv_tensor(images: Tensor) -> bool:
     return isinstance(images, tv_tensors.TVTensor)  # type: ignore[attr-defined]
 
 
-def _check_pair(who: str, sample: Any) -> tuple[Any, Any]:
+def check_pair(who: str, sample: Any) -> tuple[Any, Any]:
+    """Images and labels that came as one argument."""
     if not isinstance(sample, tuple) or len(sample) != 2:
         refuse(who, "images and their labels are needed", f"only a {type(sample).__name__}")
     return sample

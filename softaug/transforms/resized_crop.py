@@ -1,12 +1,11 @@
 """Crop-and-resize for photographs of any size: the paper's soft one and the usual hard one."""
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from softaug.checks import check_choice, check_positive, check_whole, describe, refuse
+from softaug.checks import check_choice, check_positive, check_range, check_whole, refuse
 from softaug.draws import truncated_normal
 from softaug.transforms.base import Power
 from softaug.transforms.fill import Fill
@@ -71,10 +70,11 @@ class SoftResizedCrop(WindowCrop):
 
     def _length(self, uniform: Tensor, longest: Tensor) -> Tensor:
         """What is left of an edge: a rectified normal loss, clipped."""
+        edge = longest.to(uniform.dtype)
         if self.relative_to == "pixels":
-            most = (longest - self.min_size).clamp(min=0).to(uniform.dtype)
+            most = (edge - self.min_size).clamp(min=0)
         else:
-            most = longest * (1 - self.min_size / self.size)
+            most = edge * (self.size - self.min_size) / self.size
         normal = math.sqrt(2) * torch.erfinv(2 * uniform - 1)
         lost = torch.minimum((self.sigma * most * normal).clamp(min=0), most)
         return longest - lost.floor().long()
@@ -84,7 +84,7 @@ class SoftResizedCrop(WindowCrop):
         sd = 2 * OFFSETS[self.offsets] * self.sigma  # in units of the largest shift, (W + w) / 2
         shift = truncated_normal(uniform, sd, limit=1) * (edge + length) / 2
         start = (edge - length).div(2, rounding_mode="floor") + shift.trunc().long()
-        return torch.maximum(start, 1 - length)  # a half pixel was rounded away from the image
+        return start.clamp(1 - length, edge - 1)  # a half pixel may have been rounded away
 
 
 class UniformResizedCrop(WindowCrop):
@@ -107,8 +107,8 @@ class UniformResizedCrop(WindowCrop):
         antialias: bool = True,
     ) -> None:
         super().__init__(size, k, 0, antialias, "image")
-        self.scale = _check_range(self.name, "scale", scale, most=1.0)
-        self.ratio = _check_range(self.name, "ratio", ratio, most=math.inf)
+        self.scale = check_range(self.name, "scale", scale, most=1.0)
+        self.ratio = check_range(self.name, "ratio", ratio)
 
     def _windows(self, uniform: Tensor, height: Tensor, width: Tensor) -> tuple[Tensor, ...]:
         area = _between(uniform[:, :TRIES], *self.scale) * (height * width)[:, None]
@@ -126,8 +126,9 @@ class UniformResizedCrop(WindowCrop):
     def _central(self, height: Tensor, width: Tensor) -> tuple[Tensor, Tensor]:
         """Width and height of the largest window of an allowed ratio."""
         narrow, wide = self.ratio
-        across = torch.minimum(width, (height * wide).round().long())
-        return across, torch.minimum(height, (width / narrow).round().long())
+        across = (height.double() * wide).round().long()
+        down = (width.double() / narrow).round().long()
+        return across.clamp(min=1).minimum(width), down.clamp(min=1).minimum(height)
 
 
 def _between(uniform: Tensor, low: float, high: float) -> Tensor:
@@ -147,15 +148,3 @@ def _check_min_size(who: str, min_size: int | None, size: int) -> int | float:
         remedy = "it is what the smallest window has of them"
         refuse(who, f"min_size must be at most size, {size}", min_size, remedy)
     return min_size
-
-
-def _check_range(who: str, name: str, value: Any, most: float) -> tuple[float, float]:
-    """(low, high) with 0 < low <= high <= most."""
-    try:
-        low, high = map(float, value)
-    except (TypeError, ValueError):
-        refuse(who, f"{name} must be a pair of numbers", describe(value))
-    if not 0 < low <= high <= most or math.isinf(high):
-        limit = f" <= {most:g}" if most < math.inf else ""
-        refuse(who, f"{name} must be 0 < low <= high{limit}", value)
-    return low, high

@@ -1,16 +1,22 @@
 """Windows on images: cut out, filled where they leave the image, resized to one size."""
 
 from abc import abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from PIL import Image
+from torch import Generator, Tensor
 from torchvision.transforms import InterpolationMode
-from torchvision.transforms.v2.functional import resize  # type: ignore[attr-defined]
+from torchvision.transforms.v2.functional import (  # type: ignore[attr-defined]
+    pil_to_tensor,
+    resize,
+    to_pil_image,
+)
 
-from softaug.checks import check_choice, check_whole
+from softaug.checks import check_choice, check_switch, check_whole, describe, refuse
 from softaug.draws import DrawKey, uniforms
-from softaug.transforms.base import Power, SoftTransform
+from softaug.label import SoftLabel
+from softaug.transforms.base import Labels, Power, SoftTransform, check_pair
 from softaug.transforms.fill import Fill, check_fill, fill_values
 
 Length = int | Tensor  # of an edge in pixels: one for all images, or one each [B]
@@ -38,15 +44,34 @@ class WindowCrop(SoftTransform[WindowParams]):
 
     `visible` is the share of the image's area that is in the window ("image"), or the share of
     the window's area that shows image ("window"). `fill` "mean" is that of what is visible.
+    Images may be PIL's too, one at a time; then so is what comes out.
     """
 
     def __init__(self, size: int, k: Power, fill: Fill, antialias: bool, share_of: str) -> None:
         super().__init__(k)
         self.size = check_whole(self.name, "size", size, least=1)
         self.fill = check_fill(self.name, fill)
+        check_switch(self.name, "antialias", antialias)
         self.antialias = antialias
         check_choice(self.name, "share_of", share_of, SHARES)
         self.share_of = share_of
+
+    def forward(
+        self,
+        images: Any,
+        labels: Labels | None = None,
+        *,
+        generator: Generator | None = None,
+        key: DrawKey | None = None,
+    ) -> tuple[Any, SoftLabel]:
+        """Draw, apply and report in one go, on tensors or on one PIL image."""
+        if labels is None:
+            images, labels = check_pair(self.name, images)
+        if not isinstance(images, Image.Image):
+            return super().forward(images, labels, generator=generator, key=key)
+        pixels = _pixels(self.name, images)
+        window, label = super().forward(pixels, labels, generator=generator, key=key)
+        return to_pil_image(window), label  # type: ignore[no-untyped-call]
 
     @abstractmethod
     def _windows(self, uniform: Tensor, height: Tensor, width: Tensor) -> tuple[Tensor, ...]:
@@ -60,6 +85,7 @@ class WindowCrop(SoftTransform[WindowParams]):
 
         The same as `draw` gives for each image.
         """
+        _check_edges(self.name, height, width)
         no_pixels = torch.empty(1, 1, 1, 1).expand(len(height), -1, -1, -1)
         uniform = uniforms(self.name, no_pixels, self.num_uniforms, self.purpose, None, key)
         return self._draw(uniform, height, width)
@@ -71,6 +97,8 @@ class WindowCrop(SoftTransform[WindowParams]):
         whole = height * width if self.share_of == "image" else across * down
         return WindowParams(left, top, across, down, seen.to(uniform.dtype) / whole)
 
+    # Compiled, every size of a window would be compiled anew: seconds a call.
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def _render(self, batch: Tensor, params: WindowParams) -> Tensor:
         corners = params.boxes.tolist()
         return torch.stack([self._one(*pair) for pair in zip(batch, corners, strict=True)])
@@ -105,13 +133,29 @@ class WindowCrop(SoftTransform[WindowParams]):
 
 
 def visible_part(corners: list[int], height: int, width: int) -> tuple[int, int, int, int]:
-    """The corners of what a window shows of an image.
+    """The corners of what a window shows of an image; where they meet, that is nothing.
 
     >>> visible_part([-10, 5, 20, 30], height=24, width=32)
     (0, 5, 20, 24)
     """
-    left, top, right, bottom = corners
-    return max(left, 0), max(top, 0), min(right, width), min(bottom, height)
+    left, right = (min(max(x, 0), width) for x in corners[::2])
+    top, bottom = (min(max(y, 0), height) for y in corners[1::2])
+    return left, top, right, bottom
+
+
+def _pixels(who: str, image: Image.Image) -> Tensor:
+    """The image's grey levels, uint8 [1 or 3, H, W]."""
+    if image.mode not in ("L", "RGB"):
+        refuse(who, "a PIL image must be RGB or L", image.mode, 'use image.convert("RGB")')
+    pixels: Tensor = pil_to_tensor(image)
+    return pixels
+
+
+def _check_edges(who: str, height: Any, width: Any) -> None:
+    for edge in (height, width):
+        good = isinstance(edge, Tensor) and edge.dtype == torch.int64 and edge.ndim == 1
+        if not good or len(edge) != len(height):
+            refuse(who, "height and width must be [B] int64, one for each image", describe(edge))
 
 
 def _each(length: Length, uniform: Tensor) -> Tensor:

@@ -2,6 +2,7 @@ import math
 
 import pytest
 
+from softaug.bench import input as from_files
 from softaug.bench import policy
 from softaug.bench.crop import KEYED, crop_bounds
 from softaug.bench.crop import OURS as OURS_CROP
@@ -48,6 +49,13 @@ def test_crop_without_peers_is_held_against_the_conversion_alone():
 def test_loss_is_held_against_label_smoothing():
     (bound,) = loss_bounds(Timing({OURS: [1.4, 1.4], SMOOTHED: [1.0, 1.0]}))
     assert (bound.value, bound.passed) == (1.4, False)
+
+
+def test_windows_of_files_are_held_against_torchvision():
+    timing = Timing({from_files.BASE: [14.0] * 3, from_files.OURS: [10.0] * 3})
+    gain, same = from_files.input_bounds(timing, difference=1.6)
+    assert (gain.value, gain.limit, gain.passed) == (1.4, 1.4, True)
+    assert (same.value, same.passed) == (1.6, False)
 
 
 def test_policies_are_held_against_torchvisions_per_sample():

@@ -6,10 +6,12 @@ from softaug.bench.crop import KEYED, crop_suite
 from softaug.bench.crop_peers import plain_loops, torchvision_crops
 from softaug.bench.evaluation import evaluation_suite
 from softaug.bench.images import make_images, normalise
+from softaug.bench.input import NEEDED, PILLOW, input_suite
 from softaug.bench.loss import loss_suite
 from softaug.bench.loss_variants import dense_divergence, loss_variants
 from softaug.bench.memory import memory_suite, peak_bytes
 from softaug.bench.noise_erase import noise_erase_suite
+from softaug.bench.photos import find_photos
 from softaug.bench.policy import policy_suite
 from softaug.bench.scaling import scaling_suite
 from softaug.bench.table import MISSING
@@ -22,6 +24,7 @@ TINY = {
     "memory": lambda: memory_suite(1, shape=(8, 50)),
     "noise-erase": lambda: noise_erase_suite(2, batch=4),
     "policy": lambda: policy_suite(2, batch=4),
+    "input": lambda: input_suite(2, num=2),
     "evaluation": lambda: evaluation_suite(1, num_test=200, chunk=4),
 }
 
@@ -42,6 +45,26 @@ def test_a_peer_that_is_not_installed_is_a_row_not_an_error(monkeypatch):
     rows = {row.name: row.note for row in table.rows if row.ratio is None}
     assert rows == dict.fromkeys(("torchvision", "kornia", "albumentations"), MISSING)
     assert KEYED in [row.name for row in table.rows]
+
+
+def test_windows_of_files_are_torchvisions_whatever_is_installed(monkeypatch):
+    monkeypatch.delenv("SOFTAUG_PHOTOS", raising=False)
+    monkeypatch.setattr("softaug.bench.input.is_installed", lambda: False)
+    (table,) = input_suite(1, num=3)
+    assert "made JPEGs" in table.title
+    assert PILLOW in [row.name for row in table.rows if row.ratio is not None]
+    assert [row.note for row in table.rows if row.ratio is None] == [NEEDED, NEEDED]
+    assert [(bound.value, bound.limit) for bound in table.bounds] == [(0, 1.5)]
+
+
+def test_photographs_are_picked_from_the_folder_that_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOFTAUG_PHOTOS", str(tmp_path))
+    with pytest.raises(ValueError, match=f"must name a folder of JPEGs, got {tmp_path}"):
+        find_photos(2, tmp_path)
+    for name in ("a.jpg", "b.JPEG", "c.txt", "d.jpg", "e.jpg"):
+        (tmp_path / name).touch()
+    assert find_photos(2, tmp_path)[0] == [str(tmp_path / name) for name in ("a.jpg", "d.jpg")]
+    assert len(find_photos(9, tmp_path)[0]) == 4
 
 
 @pytest.mark.parametrize("peer", ["torchvision", "kornia", "albumentations", "plain"])

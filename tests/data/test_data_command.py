@@ -37,6 +37,32 @@ def test_files_that_are_no_images_are_named(photos, capsys):
     assert f"WRONG: {photos}/bee/y.png, " in out
 
 
+def test_files_that_cannot_be_decoded_are_named_only_if_all_are_decoded(photos, capsys):
+    for name in ("ant/cut.png", "bee/cut.jpg"):
+        Image.effect_noise((64, 64), 90).save(photos / name)
+        content = (photos / name).read_bytes()
+        (photos / name).write_bytes(content[: len(content) // 2])
+    data(f"folder:{photos}")
+    with pytest.raises(ValueError, match="must be images, got 2 that are not"):
+        data(f"folder:{photos}", decode=True)
+    out = capsys.readouterr().out
+    assert f"WRONG: {photos}/ant/cut.png, " in out
+    assert f"WRONG: {photos}/bee/cut.jpg, a truncated JPEG" in out
+
+
+def test_whole_files_are_described_when_they_are_decoded(photos, capsys):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.new("RGB", (50, 40)).save(photos / "bee" / "turned.jpg", exif=exif)
+    data(f"folder:{photos}", decode=True)
+    assert "train: 4 images of 4 x 5 to 40 x 50 pixels, 2 classes" in capsys.readouterr().out
+
+
+def test_only_folders_are_decoded():
+    with pytest.raises(ValueError, match="decode must be left out but for folders, got digits"):
+        data("digits", decode=True)
+
+
 def test_a_set_that_is_there_is_checked(tiny, tmp_path, capsys):
     (tmp_path / "cifar-100-binary").mkdir()
     for name, content in tiny.files.items():

@@ -161,6 +161,41 @@ def test_sixteen_bits_which_would_turn_white_are_refused(tmp_path):
         read_image(str(tmp_path / "a.png"), 4)
 
 
+def test_the_short_edge_is_resized_and_less_of_the_centre_kept(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 256, (64, 96, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    whole = Image.fromarray(pixels).resize((48, 32), Image.Resampling.BILINEAR)
+    expected = torch.from_numpy(np.array(whole)[8:24, 16:32]).permute(2, 0, 1)
+    found = read_image(str(tmp_path / "a.png"), 16, resize=32)
+    assert int((found.int() - expected.int()).abs().max()) <= 1
+
+
+def test_a_photograph_taken_upright_is_measured_upright(tmp_path):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    image = Image.new("RGB", (80, 40), (0, 0, 0))
+    image.paste((255, 255, 255), (40, 0, 80, 40))  # the right half is the lower one, upright
+    image.save(tmp_path / "a.jpg", exif=exif)
+    found = read_image(str(tmp_path / "a.jpg"), 10)[0]
+    assert int(found[:4].max()) < 30
+    assert int(found[6:].min()) > 225
+
+
+@pytest.mark.parametrize("which", ["", "train", "val", "train/ant", "train/ant/sub"])
+def test_a_folder_that_may_not_be_read_is_refused_by_name(tree, which, monkeypatch):
+    closed, scandir = str(tree / which).rstrip("/"), os.scandir
+
+    def guarded(path):
+        if str(path) == closed:
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)
+    rule = f"folder: {closed} must be a folder that can be read, got Permission denied"
+    with pytest.raises(ValueError, match=rule):
+        folder(tree, size=4)
+
+
 def test_a_missing_folder_is_refused(tmp_path):
     with pytest.raises(ValueError, match=rf"{tmp_path}/none must be a folder, got no such folder"):
         folder(tmp_path / "none", size=4)

@@ -47,8 +47,9 @@ def test_a_folder_is_read_at_the_size_asked_for(tmp_path):
 
     (tmp_path / "ant").mkdir()
     Image.new("RGB", (9, 9)).save(tmp_path / "ant" / "a.png")
-    data = load(f"folder:{tmp_path}", size=5)
+    data = load(f"folder:{tmp_path}", size=5, resize=7, unreadable="skip")
     assert data.train.fetch(torch.tensor([0])).shape == (1, 3, 5, 5)
+    assert (data.train.resize, data.train.unreadable) == (7, "skip")
 
 
 @pytest.mark.parametrize("name", ["cifar", "Digits", "folder:", ""])
@@ -57,7 +58,7 @@ def test_an_unknown_name_is_refused(name):
         load(name)
 
 
-@pytest.mark.parametrize("name", ["digits", "folder:x"])
+@pytest.mark.parametrize("name", ["digits", "folder:x", "imagenet"])
 def test_coarse_labels_are_for_cifar100(name):
     with pytest.raises(ValueError, match=f"labels of {name} must be \"fine\", got 'coarse'"):
         load(name, labels="coarse")

@@ -3,8 +3,10 @@ import pytest
 import torch
 from PIL import Image
 
-from softaug.data.folder import FolderImages
+from softaug.data.folder import FolderImages, folder
+from softaug.data.images import Images
 from softaug.evaluation.also import read_also
+from softaug.evaluation.also_folder import resized
 
 NAMES = ("cat", "dog", "frog")
 RNG = np.random.default_rng(0)
@@ -69,6 +71,101 @@ def test_a_class_that_the_run_does_not_know_is_refused_with_the_nearest(tmp_path
     save_files(tmp_path / "v2", ["cat", "dogs"])
     with pytest.raises(ValueError, match=r"must be the run's, got 'dogs'; did you mean 'dog'\?"):
         read(tmp_path / "v2")
+
+
+LETTERS = tuple("abcdefghijkl")  # twelve classes: sorted as text, 10 comes before 2
+
+
+@pytest.mark.parametrize("form", ["{}", "{:03d}"])
+def test_folders_called_by_numbers_are_the_run_s_class_numbers(tmp_path, form):
+    save_files(tmp_path / "v2", [form.format(number) for number in range(12)])
+    _, source = read_also(f"v2={tmp_path / 'v2'}", LETTERS, 8)
+    images = source.fetch(torch.arange(12))
+    assert images[:, 0, 0, 0].tolist() == source.labels.tolist()
+    assert sorted(source.labels.tolist()) == list(range(12))
+    if form == "{}":  # else the order of the names is that of the numbers
+        assert source.labels.tolist() != list(range(12))
+
+
+def test_some_of_the_numbers_will_do(tmp_path):
+    save_files(tmp_path / "v2", ["2", "10"])
+    _, source = read_also(f"v2={tmp_path / 'v2'}", LETTERS, 8)
+    assert source.labels.tolist() == [10, 2]
+
+
+@pytest.mark.parametrize(
+    ("names", "rule"),
+    [
+        (["0", "12"], r"must be numbers in 0\.\.11 \(or the run's names\), got 12"),
+        (["7", "007"], "must be different numbers, got 7 twice"),
+        (["0", "1", "a1"], "must be the run's, got '0'"),
+        (["-1", "0"], "must be the run's, got '-1'"),
+        (["\u00b2"], "must be the run's, got"),
+    ],
+)
+def test_other_numbers_are_refused(tmp_path, names, rule):
+    save_files(tmp_path / "v2", names)
+    with pytest.raises(ValueError, match=rule):
+        read_also(f"v2={tmp_path / 'v2'}", LETTERS, 8)
+
+
+def test_where_the_run_s_classes_are_called_by_numbers_names_win(tmp_path):
+    save_files(tmp_path / "v2", ["5", "3"])
+    _, source = read_also(f"v2={tmp_path / 'v2'}", ("3", "5", "7"), 8)
+    assert source.labels.tolist() == [0, 1]  # 3 and 5 as names, not as places
+    with pytest.raises(ValueError, match="must be the run's, got '0'"):
+        read_also(f"v2={save_files(tmp_path / 'v3', ['0', '1'])}", ("3", "5", "7"), 8)
+
+
+def test_a_folder_is_resized_as_the_run_s_images_are(tmp_path):
+    _, source = read_also(f"v2={save_files(tmp_path / 'v2', NAMES)}", NAMES, 8, 10)
+    assert (source.size, source.resize) == (8, 10)
+
+
+def some_files(root, size=8, resize=None):
+    test = folder(save_files(root, NAMES), size, resize).train
+    return test.take(torch.tensor([2, 0]))
+
+
+def test_test_images_are_measured_again_at_other_short_edges(tmp_path):
+    test = some_files(tmp_path / "test", resize=9)
+    found = resized(test, [8, 12], taken=())
+    assert list(found) == ["resize-8", "resize-12"]
+    for source, edge in zip(found.values(), (8, 12), strict=True):
+        assert (source.resize, source.size) == (edge, 8)
+        assert source.labels.tolist() == [2, 0]
+        assert source.path(0) == test.path(0)
+
+
+def test_of_a_larger_short_edge_less_is_kept(tmp_path):
+    """A ramp of 0..255 over 256 pixels: at short edge 16, the central half of it is in 8."""
+    (tmp_path / "ramp").mkdir()
+    ramp = np.broadcast_to(np.arange(256, dtype=np.uint8)[None, :, None], (256, 256, 3))
+    Image.fromarray(ramp.copy()).save(tmp_path / "ramp" / "a.png")
+    test = folder(tmp_path, 8).train
+    whole = test.fetch(torch.tensor([0]))[0, 0, 0].double()
+    half = resized(test, [16], ())["resize-16"].fetch(torch.tensor([0]))[0, 0, 0].double()
+    assert whole[1:-1].tolist() == pytest.approx([47.5 + 32 * n for n in range(6)], abs=1)
+    assert half.tolist() == pytest.approx([71.5 + 16 * n for n in range(8)], abs=1)
+
+
+@pytest.mark.parametrize(
+    ("edges", "taken", "rule"),
+    [
+        ([7], (), "resize must be a whole number >= 8, got int 7"),
+        ([9, 9], (), "must have different names, got resize-9 twice"),
+        ([9], ("resize-9",), "must have different names, got resize-9 twice"),
+    ],
+)
+def test_a_wrong_short_edge_is_refused(tmp_path, edges, taken, rule):
+    with pytest.raises(ValueError, match=f"evaluate: .*{rule}"):
+        resized(some_files(tmp_path / "test"), edges, taken)
+
+
+def test_images_in_memory_are_not_resized():
+    source = Images(torch.zeros(2, 3, 8, 8, dtype=torch.uint8), torch.arange(2))
+    with pytest.raises(ValueError, match="resize is for images in folders, got 16 for images"):
+        resized(source, [16], ())
 
 
 @pytest.mark.parametrize("text", ["", "v2", "v2=", "=there", "there.npz"])

@@ -27,6 +27,16 @@ def test_noise_cutout_and_whole_labels_are_told():
     )
 
 
+def test_windows_are_told_by_what_they_are_drawn_from():
+    soft, usual = (find(f"imagenet-resnet50-{arm}").recipe for arm in ("soft", "randaugment"))
+    assert describe_augment(soft, 224) == (
+        "crop (windows of normal size and place, sigma 0.3; k = 2), flip, soft targets and weights"
+    )
+    assert describe_augment(usual, 224) == (
+        "crop (windows of 8 to 100 % of the image; k = 2), randaugment, flip, hard labels"
+    )
+
+
 def test_a_soft_policy_names_its_curves_and_mixing_is_said_not_to_be_drawn():
     augment = Augment(flip=False, policy="randaugment", curves="naive")
     words = said(augment, mix=Mix("cutmix"), loss=replace(HARD.loss, soften="target")).split(", ")

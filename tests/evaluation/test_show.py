@@ -11,9 +11,9 @@ from softaug import DrawKey, SoftCrop, SoftErase, confidence, retained
 from softaug.data.folder import read_image
 from softaug.evaluation.show import count_classes, show, show_transforms
 from softaug.evaluation.show_draws import augmented, draw_versions
-from softaug.evaluation.show_picture import MOST_LINES
-from softaug.recipes import NormalOffsets, UniformOffsets, find
-from softaug.recipes.recipe import DataSpec
+from softaug.evaluation.show_picture import MOST_LINES, centred
+from softaug.recipes import NormalOffsets, NormalWindows, UniformOffsets, find
+from softaug.recipes.recipe import WINDOWS_FIRST, Augment, DataSpec
 from softaug.training.augmentation import Chain, build_chain
 
 SOFT = find("cifar100-resnet18-soft").recipe
@@ -33,7 +33,7 @@ def photos(tmp_path_factory):
 
 def versions(photos, recipe, draws=3, size=24, seed=0, num_classes=10):
     originals = torch.stack([read_image(str(path), size) for path in photos])
-    return draw_versions(originals, recipe, draws=draws, seed=seed, num_classes=num_classes)
+    return draw_versions(originals, recipe, size, draws=draws, seed=seed, num_classes=num_classes)
 
 
 def with_augment(recipe, **changes):
@@ -75,7 +75,7 @@ def test_visible_shares_of_several_transforms_multiply():
 def test_visible_is_the_share_of_the_image_that_is_left():
     image = torch.full((1, 3, 20, 20), 255, dtype=torch.uint8)
     black = with_augment(SOFT, crop=NormalOffsets(sigma=0.3, fill="black"))
-    (row,) = draw_versions(image, black, draws=5, seed=0, num_classes=10)
+    (row,) = draw_versions(image, black, 20, draws=5, seed=0, num_classes=10)
     for version in row:
         assert float((version.image[0] == 255).double().mean()) == pytest.approx(version.visible)
 
@@ -211,6 +211,47 @@ def test_bad_input_is_refused(photos, tmp_path, changes, rule):
     with pytest.raises(ValueError, match=f"^show: .*{rule}"):
         show_transforms(images, SOFT, out, **given)
     assert not (tmp_path / "a.png").exists()
+
+
+WINDOWED = replace(
+    SOFT,
+    data=DataSpec("imagenet"),
+    augment=Augment(NormalWindows(sigma=0.5, fill="black"), order=WINDOWS_FIRST),
+)
+
+
+def test_windows_are_drawn_on_whole_images_as_in_training(photos, tmp_path):
+    out = show_transforms(photos, WINDOWED, tmp_path / "a.svg", draws=4, size=24, num_classes=10)
+    crop = build_chain(WINDOWED.augment, MEAN, 24).transforms[0]
+    size = torch.tensor([30]), torch.tensor([40])
+    keys = [DrawKey(0, epoch, torch.tensor([row])) for row in (0, 1) for epoch in range(4)]
+    shares = [crop.draw_for(*size, key).visible.item() for key in keys]
+    assert numbers(out.read_text(), "visible") == [f"{100 * share:.0f}" for share in shares]
+
+
+def test_versions_of_images_of_different_sizes_are_squares_of_the_size():
+    images = [torch.full((3, *shape), 255, dtype=torch.uint8) for shape in ((30, 90), (64, 20))]
+    rows = draw_versions(images, WINDOWED, 24, draws=3, seed=0, num_classes=10)
+    (alone,) = draw_versions(images[:1], WINDOWED, 24, draws=3, seed=0, num_classes=10)
+    assert {v.image.shape for row in rows for v in row} == {(3, 24, 24)}
+    assert [v.visible for v in rows[0]] == [v.visible for v in alone]
+    assert all(v.image.equal(w.image) for v, w in zip(rows[0], alone, strict=True))
+
+
+def test_an_original_keeps_its_shape_in_the_picture():
+    assert centred(20, 20) == (0, 1, 0, 1)
+    assert centred(30, 40) == (0, 1, 0.125, 0.875)
+    assert centred(40, 10) == (0.375, 0.625, 0, 1)
+
+
+@pytest.mark.parametrize("recipe", [SOFT, WINDOWED], ids=["offsets", "windows"])
+def test_a_broken_file_is_refused_by_name_whatever_the_crop(tmp_path, recipe):
+    whole = tmp_path / "whole.jpg"
+    Image.new("RGB", (40, 30)).save(whole)
+    broken = tmp_path / "broken.jpg"
+    broken.write_bytes(whole.read_bytes()[:-40])
+    with pytest.raises(ValueError, match=r"^show: .*broken\.jpg must be an image that can be read"):
+        show_transforms([broken], recipe, tmp_path / "a.png", draws=1, size=16)
 
 
 def test_a_crop_that_leaves_nothing_is_refused_with_the_edge(photos, tmp_path):

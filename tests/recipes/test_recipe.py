@@ -11,11 +11,14 @@ from softaug.recipes import (
     DataSpec,
     LossSpec,
     NormalOffsets,
+    NormalWindows,
     Optim,
     Recipe,
     UniformOffsets,
+    UniformWindows,
     find,
 )
+from softaug.recipes.recipe import WINDOWS_FIRST
 
 
 @pytest.mark.parametrize(
@@ -39,6 +42,27 @@ from softaug.recipes import (
         (NormalOffsets, {"sigma": math.nan}, r"augment\.crop: sigma must be > 0.*got nan"),
         (NormalOffsets, {"k": math.inf}, r"augment\.crop: k must be > 0 and finite, got inf"),
         (NormalOffsets, {"fill": "mean"}, r"augment\.crop: fill must be one of .*got 'mean'"),
+        (UniformWindows, {"scale": (0.0, 1.0)}, r"crop: scale must be 0 < low <= high <= 1"),
+        (UniformWindows, {"scale": (0.5, 1.1)}, r"crop: scale must be .* <= 1, got \(0\.5, 1\.1\)"),
+        (UniformWindows, {"ratio": (2.0, 1.0)}, r"crop: ratio must be 0 < low <= high, got"),
+        (UniformWindows, {"ratio": 1.0}, r"crop: ratio must be a pair of numbers, got float 1\.0"),
+        (UniformWindows, {"k": -1.0}, r"augment\.crop: k must be > 0"),
+        (UniformWindows, {"antialias": 1}, "crop: antialias must be True or False, got int 1"),
+        (NormalWindows, {"sigma": 0.0}, r"augment\.crop: sigma must be > 0"),
+        (NormalWindows, {"k": math.inf}, r"augment\.crop: k must be > 0 and finite"),
+        (NormalWindows, {"min_size": 0}, r"crop: min_size must be a whole number >= 1, got int 0"),
+        (NormalWindows, {"fill": "blak"}, r"crop: fill .*did you mean 'black'"),
+        (NormalWindows, {"antialias": None}, "crop: antialias must be True or False"),
+        (NormalWindows, {"offsets": "litral"}, r"crop: offsets .*did you mean 'literal'"),
+        (NormalWindows, {"relative_to": "edge"}, r"crop: relative_to .*did you mean 'edges'"),
+        (NormalWindows, {"share_of": "img"}, r"crop: share_of must be one of 'image', 'window'"),
+        (DataSpec, {"name": "folder:x", "resize": 223}, "resize must be a whole number >= 224"),
+        (DataSpec, {"resize": 256}, "data: resize is for images in folders, got cifar100"),
+        (DataSpec, {"unreadable": "skip"}, "data: unreadable is for images in folders"),
+        (DataSpec, {"unreadable": "skp"}, "data: unreadable .*did you mean 'skip'"),
+        (DataSpec, {"name": "imagenete"}, "data: name .*did you mean 'imagenet"),
+        (Augment, {"crop": NormalWindows()}, r"order must begin with crop for windows, got \('pol"),
+        (Augment, {"crop": UniformWindows()}, "only what a window shows is decoded"),
         (Augment, {"policy": "randaug"}, "augment: policy .*did you mean 'randaugment'"),
         (Augment, {"order": ("flip", "crop")}, "augment: order must hold each of policy, flip"),
         (Augment, {"order": ("flip", "flip", "crop", "policy")}, "augment: order must hold each"),
@@ -99,6 +123,9 @@ def test_a_schedule_can_change_each_number_of_the_augmentation():
     assert Augment(crop=NormalOffsets()).numbers() == ("crop.sigma", "crop.k", *others)
     assert Augment(crop=UniformOffsets()).numbers() == ("crop.reach", "crop.k", *others)
     assert Augment(crop=UniformOffsets(k=None)).numbers() == ("crop.reach", *others)
+    half = NormalWindows(min_size=112)
+    of_windows = ("crop.sigma", "crop.k", "crop.min_size", *others)
+    assert Augment(crop=half, order=WINDOWS_FIRST).numbers() == of_windows
 
 
 def test_a_soft_recipe_with_decay_refuses_a_crop_that_has_no_sigma():
@@ -109,6 +136,15 @@ def test_a_soft_recipe_with_decay_refuses_a_crop_that_has_no_sigma():
 
 def test_folders_are_data_too():
     assert DataSpec("folder:/data/birds").name == "folder:/data/birds"
+    assert DataSpec("imagenet", resize=256, unreadable="skip").resize == 256
+
+
+@pytest.mark.parametrize("data", ["cifar100", "digits"])
+def test_windows_are_for_images_in_folders(data):
+    recipe = find("imagenette-resnet8-s2-soft").recipe
+    rule = f"augment.crop NormalWindows is for images in folders, got {data}; small images"
+    with pytest.raises(ValueError, match=rule):
+        dataclasses.replace(recipe, data=DataSpec(data))
 
 
 def test_a_recipe_cannot_be_changed_in_place():

@@ -3,7 +3,16 @@ import json
 
 import pytest
 
-from softaug.recipes import NormalOffsets, UniformOffsets, as_dict, differences, entries, from_dict
+from softaug.recipes import (
+    NormalOffsets,
+    NormalWindows,
+    UniformOffsets,
+    UniformWindows,
+    as_dict,
+    differences,
+    entries,
+    from_dict,
+)
 from softaug.recipes.recipe import Recipe
 
 RECIPES = [entry.recipe for entry in entries()]
@@ -50,6 +59,8 @@ def test_plain_values_hold_lists_instead_of_tuples():
 def test_the_keys_decide_which_crop_it_is():
     assert from_dict(plain(SOFT)).augment.crop == NormalOffsets(0.3)
     assert from_dict(plain(HARD)).augment.crop == UniformOffsets(4)
+    assert from_dict(plain("imagenet-resnet50-soft")).augment.crop == NormalWindows()
+    assert from_dict(plain("imagenet-resnet50-baseline")).augment.crop == UniformWindows()
 
 
 def test_a_whole_number_is_a_float_where_one_is_wanted():
@@ -91,6 +102,12 @@ def test_a_wrong_key_or_value_is_refused_by_its_dotted_name(path, value, message
 def test_a_missing_key_is_refused_by_its_dotted_name(path):
     with pytest.raises(ValueError, match=f"^recipe: {path} must be given, got only "):
         from_dict(without(plain(), path))
+
+
+def test_a_pair_of_numbers_must_be_two():
+    values = changed(plain("imagenet-resnet50-baseline"), "augment.crop.scale", [0.1])
+    with pytest.raises(ValueError, match=r"augment\.crop\.scale must hold 2 values, got \[0\.1\]"):
+        from_dict(values)
 
 
 def test_a_value_out_of_range_is_refused_by_the_rule_of_its_field():

@@ -52,6 +52,14 @@ def test_the_table_has_the_paper_s_error_marked_as_the_paper_s_and_the_cost():
     assert " -   2.5 V100" in own
 
 
+def test_the_table_has_imagenet_s_error_and_the_header_that_of_v2_too():
+    text = shown("imagenet-resnet50-baseline", terminal=True, width=200)
+    row = next(line for line in text.splitlines() if line.startswith("imagenet-resnet50-baseline"))
+    assert " 22.62 ± <0.01 " in row
+    assert "# Expect: 34.97 ± 0.03 % error on ImageNet-V2 (paper: Table 2)" in text
+    assert "# Expect: 9.91 % ECE on ImageNet-V2 (paper: Table 7, bins not stated)" in text
+
+
 def test_a_cost_is_wrapped_not_cut():
     assert shown("cifar10-resnet50", terminal=True).count("(the paper's)") == 4
 

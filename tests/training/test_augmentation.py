@@ -1,15 +1,24 @@
+import math
+
 import pytest
 import torch
 from tiny_runs import tiny
 
-from softaug import DrawKey, SoftCrop, UniformCrop
-from softaug.recipes import Augment, NormalOffsets, UniformOffsets
+from softaug import DrawKey, SoftCrop, SoftResizedCrop, UniformCrop
+from softaug.recipes import (
+    Augment,
+    NormalOffsets,
+    NormalWindows,
+    UniformOffsets,
+    UniformWindows,
+)
+from softaug.recipes.recipe import WINDOWS_FIRST
 from softaug.training.augmentation import build_chain, scheduled
 from softaug.training.batches import Batches
 from softaug.training.processes import Processes
 from softaug.training.setup import load_data
 from softaug.training.stopwatch import Stopwatch
-from softaug.transforms import HorizontalFlip, PerSample
+from softaug.transforms import HorizontalFlip, PerSample, UniformResizedCrop
 
 MEAN = [10.4, 20.6, 30.0]
 
@@ -49,6 +58,43 @@ def test_the_numbers_of_a_crop_are_what_the_recipe_says():
     hard = build_chain(Augment(UniformOffsets(3, 1.5)), MEAN, 32).transforms[-1]
     assert (soft.sigma, soft.k) == (0.2, 3.0)
     assert (hard.reach, hard.k) == (3, 1.5)
+
+
+def windows(crop, size=24, **changes):
+    augment = Augment(crop, order=WINDOWS_FIRST, **changes)
+    return build_chain(augment, MEAN, size).transforms
+
+
+def test_windows_come_first_and_have_the_size_of_the_data():
+    found = windows(UniformWindows((0.2, 0.9), (0.5, 2.0), 3.0, False), policy="randaugment")
+    assert [type(step) for step in found] == [UniformResizedCrop, PerSample, HorizontalFlip]
+    crop = found[0]
+    assert (crop.size, crop.scale, crop.ratio) == (24, (0.2, 0.9), (0.5, 2.0))
+    assert (crop.k, crop.antialias) == (3.0, False)
+
+
+def test_soft_windows_are_what_the_recipe_says():
+    crop = NormalWindows(0.2, None, 6, "black", False, "literal", "short-edge", "window")
+    found = windows(crop)[0]
+    assert type(found) is SoftResizedCrop
+    assert (found.size, found.sigma, found.k, found.min_size) == (24, 0.2, math.inf, 6)
+    assert (found.fill, found.antialias, found.offsets) == (0, False, "literal")
+    assert (found.relative_to, found.share_of) == ("short-edge", "window")
+    assert (windows(NormalWindows())[0].fill, windows(NormalWindows())[0].min_size) == (
+        (10, 21, 30),
+        12,
+    )
+
+
+def test_windows_smaller_than_the_smallest_are_refused():
+    with pytest.raises(ValueError, match="min_size must be at most size, 24, got 25"):
+        windows(NormalWindows(min_size=25))
+
+
+def test_the_sigma_of_windows_can_decay():
+    decay = (("crop.sigma", 0.1, 0.5),)
+    soft = Augment(NormalWindows(0.3), order=WINDOWS_FIRST, schedules=decay)
+    assert [scheduled(soft, epoch, 2).crop.sigma for epoch in (0, 1)] == [0.3, 0.03]
 
 
 def test_a_chain_passes_images_and_labels_through_all_its_transforms():

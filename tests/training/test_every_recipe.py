@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from one_step import take_step
 
+from softaug.data.load import is_files
 from softaug.recipes import entries
 
 
@@ -13,11 +14,10 @@ def kinds():
     found = {}
     for entry in entries():
         recipe = entry.recipe
-        way = replace(recipe, name="x", model="resnet8", data=recipe.data, members=1, epochs=2)
-        way = replace(
-            way, data=replace(way.data, name="cifar10", per_class=None), optim=recipe.optim
-        )
-        found.setdefault(way, recipe)
+        way = replace(recipe, name="x", model="resnet8", data=recipe.data, members=1, epochs=10)
+        name = "imagenet" if is_files(recipe.data.name) else "cifar10"
+        way = replace(way, data=replace(way.data, name=name, per_class=None, size=32))
+        found.setdefault(way, replace(recipe, data=replace(recipe.data, size=32)))
     return list(found.values())
 
 

@@ -17,7 +17,9 @@ from softaug import (
     SoftLoss,
     SoftNoise,
     SoftPolicy,
+    SoftResizedCrop,
     UniformCrop,
+    UniformResizedCrop,
     confidence,
 )
 from softaug.transforms import CropParams
@@ -30,6 +32,8 @@ TRANSFORMS = [
     SoftNoise(noise_sd=1.0),
     SoftAffine(60, (0.2, 0.2)),
     SoftPolicy("rand", 2, 15),
+    SoftResizedCrop(8),
+    UniformResizedCrop(8),
 ]
 each_transform = pytest.mark.parametrize("transform", TRANSFORMS, ids=lambda t: t.name)
 
@@ -107,7 +111,7 @@ def test_one_image_gives_what_it_gives_in_a_batch(transform):
 @each_transform
 def test_a_batch_of_one_stays_a_batch(transform):
     image, label = keyed(transform, pictures(1), torch.tensor([4]), torch.tensor([9]))
-    assert image.shape == (1, 3, 8, 10)
+    assert image.shape[:3] == (1, 3, 8)
     assert label.label.tolist() == [4]
     assert label.retained.shape == (1,)
 

@@ -12,12 +12,22 @@ from softaug import (
     SoftErase,
     SoftLabel,
     SoftNoise,
+    SoftResizedCrop,
     UniformCrop,
+    UniformResizedCrop,
     retained,
 )
 from softaug.transforms import CropParams
 
-KINDS = [SoftCrop, UniformCrop, SoftErase, SoftCutout, SoftNoise]
+KINDS = [
+    SoftCrop,
+    UniformCrop,
+    SoftErase,
+    SoftCutout,
+    SoftNoise,
+    SoftResizedCrop,
+    UniformResizedCrop,
+]
 POWERS = [1.0, 2.0, 4.0]
 IMAGES, LABELS = torch.rand(6, 3, 12, 12), torch.tensor([2, 0, 1, 1, 0, 2])
 KEY = DrawKey(1, 0, torch.arange(6))

@@ -1,0 +1,279 @@
+"""The laws of the windows: against the paper's text, and against torchvision."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+from torchvision.transforms import v2
+
+from softaug import DrawKey, SoftCrop, SoftResizedCrop, UniformResizedCrop, retained
+
+SIZES = [(1, 1), (1, 500), (500, 1), (7, 3), (375, 500), (2, 2)]
+OFFSETS = {"half": 0.5, "literal": 1.0}
+
+
+def drawn(crop, num, height, width):
+    edges = (torch.full((num,), edge) for edge in (height, width))
+    return crop.draw_for(*edges, DrawKey(0, 0, torch.arange(num)))
+
+
+def by_the_text(rng, num, longest, least, edge, sigma, factor):
+    """Starts and lengths along an axis, one after the other, as the paper describes them."""
+    found = []
+    for _ in range(num):
+        lost = min(max(0, rng.normal(0, sigma * (longest - least))), longest - least)
+        length = longest - math.floor(lost)
+        shift = math.inf
+        while abs(shift) >= (edge + length) / 2:  # nothing visible: once more
+            shift = rng.normal(0, factor * sigma * (edge + length))
+        found.append(((edge - length) // 2 + math.trunc(shift), length))
+    return np.array(found).T
+
+
+def same_law(first, second):
+    """The p-value of two samples [2, n] having one law, by counts in cells of a grid."""
+    joined = np.concatenate([first, second], axis=1)
+    borders = [np.unique(np.quantile(part, np.linspace(0, 1, 8))) for part in joined]
+    counts = np.array([np.histogram2d(*one, bins=borders)[0].ravel() for one in (first, second)])
+    return stats.chi2_contingency(counts[:, counts.sum(0) > 20]).pvalue
+
+
+LAWS = {  # settings: longest window and least window across, then down, of a photo of 90 x 120
+    "edges": ({}, (120, 60), (90, 45)),
+    "edges, min_size": ({"min_size": 8}, (120, 30), (90, 22.5)),
+    "short-edge": ({"relative_to": "short-edge"}, (90, 45), (90, 45)),
+    "pixels": ({"relative_to": "pixels", "min_size": 20}, (120, 20), (90, 20)),
+}
+
+
+@pytest.mark.parametrize("offsets", OFFSETS)
+@pytest.mark.parametrize(("settings", "across", "down"), LAWS.values(), ids=LAWS)
+def test_windows_have_the_law_of_the_papers_text(settings, across, down, offsets):
+    crop, rng = SoftResizedCrop(32, offsets=offsets, **settings), np.random.default_rng(0)
+    params = drawn(crop, 20_000, 90, 120)
+    for start, length, limits, edge in (
+        (params.left, params.width, across, 120),
+        (params.top, params.height, down, 90),
+    ):
+        expected = by_the_text(rng, 20_000, *limits, edge, 0.3, OFFSETS[offsets])
+        found = np.stack([start.numpy(), length.numpy()])
+        assert same_law(found, expected) > 0.001
+        assert length.max() == limits[0]
+        assert length.min() == limits[0] - math.floor(limits[0] - limits[1])
+
+
+def test_the_comparison_of_laws_notices_a_small_difference():
+    rng = np.random.default_rng(0)
+    one, other = (by_the_text(rng, 20_000, 120, 60, 120, sigma, 0.5) for sigma in (0.3, 0.315))
+    assert same_law(one, other) < 1e-4
+
+
+def test_the_four_numbers_of_a_window_are_independent_where_they_should_be():
+    params = drawn(SoftResizedCrop(32), 50_000, 120, 120)
+    numbers = torch.stack([part.double() for part in params[:4]])
+    shift = numbers[:2] + numbers[2:] / 2  # centres
+    bound = 4 / math.sqrt(50_000)
+    together = torch.corrcoef(torch.cat([shift, numbers[2:]]))
+    assert together.fill_diagonal_(0).abs().max() < bound
+
+
+def test_every_other_window_has_the_whole_edge():
+    params = drawn(SoftResizedCrop(224), 100_000, 10_000, 20_000)  # one pixel lost is rare
+    for part, edge in ((params.width, 20_000), (params.height, 10_000)):
+        assert (part == edge).double().mean() == pytest.approx(0.5, abs=4 * 0.5 / 316)
+
+
+def test_literal_offsets_would_lose_a_tenth_of_the_draws_of_an_axis():
+    missing = 1 - math.erf(0.5 / (0.3 * math.sqrt(2)))  # |N(0, 0.3 (W + w))| > (W + w) / 2
+    assert missing == pytest.approx(0.096, abs=5e-4)
+    params = drawn(SoftResizedCrop(100, offsets="literal", min_size=100), 100_000, 1000, 1000)
+    far = (params.left.abs() >= 500).double().mean()  # half way out
+    beyond = 1 - math.erf(0.25 / (0.3 * math.sqrt(2)))
+    assert far == pytest.approx((beyond - missing) / (1 - missing), abs=0.006)
+
+
+def test_on_a_square_with_no_resizing_offsets_are_those_of_soft_crop():
+    uniform = torch.rand(5000, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    square = SoftResizedCrop(32, sigma=0.3, min_size=32)._draw(uniform, 32, 32)
+    shifted = SoftCrop(sigma=0.3)._draw(uniform[:, 2:], 32, 32)
+    assert torch.equal(square.left, shifted.dx)
+    assert torch.equal(square.top, shifted.dy)
+    torch.testing.assert_close(square.visible, shifted.visible)
+
+
+def test_the_whole_image_can_be_seen():
+    whole = drawn(SoftResizedCrop(224), 20_000, 30, 40).visible.max()
+    square = drawn(SoftResizedCrop(224, relative_to="short-edge"), 20_000, 30, 40).visible.max()
+    assert whole == 1
+    assert square == pytest.approx(0.75)
+
+
+CROPS = [
+    *(SoftResizedCrop(16, relative_to=to) for to in ("edges", "short-edge", "pixels")),
+    SoftResizedCrop(16, sigma=1e-9),
+    SoftResizedCrop(16, sigma=1e9, min_size=1),
+    SoftResizedCrop(16, sigma=1e9, offsets="literal", share_of="window"),
+    UniformResizedCrop(16),
+    UniformResizedCrop(16, scale=(1e-9, 1e-9), ratio=(4, 4)),
+]
+
+
+@pytest.mark.parametrize("crop", CROPS, ids=repr)
+@pytest.mark.parametrize(("height", "width"), SIZES)
+def test_some_of_the_image_is_in_every_window(crop, height, width):
+    params = drawn(crop, 2000, height, width)
+    left, top, right, bottom = params.boxes.T
+    assert bool(((right > left) & (bottom > top)).all())
+    assert bool(((right > 0) & (left < width) & (bottom > 0) & (top < height)).all())
+    assert bool(((params.visible > 0) & (params.visible <= 1)).all())
+    image, label = crop(torch.ones(1, height, width), 7)
+    assert image.shape == (1, 16, 16)
+    assert 0 < label.retained <= 1
+
+
+@pytest.mark.parametrize("sigma", [1e-9, 0.3, 1e9])
+@pytest.mark.parametrize("edge", [1, 2, 7, 500])
+@pytest.mark.parametrize("extreme", [2**-33, 1 - 2**-53])
+def test_the_most_extreme_numbers_leave_a_pixel(edge, sigma, extreme):
+    uniform = torch.full((1, 4), extreme, dtype=torch.float64)
+    params = SoftResizedCrop(16, sigma=sigma, offsets="literal")._draw(uniform, edge, edge)
+    assert 0 < params.visible.item() <= 1
+
+
+@pytest.mark.parametrize(("height", "width"), SIZES)
+def test_tiny_sigma_shows_the_whole_image(height, width):
+    params = drawn(SoftResizedCrop(16, sigma=1e-9), 500, height, width)
+    assert params.boxes.unique(dim=0).tolist() == [[0, 0, width, height]]
+    assert bool((params.visible == 1).all())
+
+
+def test_huge_sigma_spreads_windows_over_the_image_and_beyond():
+    params = drawn(SoftResizedCrop(16, sigma=1e9), 20_000, 8, 8)
+    assert params.width.unique().tolist() == [4, 8]  # all that may be lost, or nothing
+    assert params.left[params.width == 8].unique().tolist() == list(range(-7, 8))
+    assert params.left[params.width == 4].unique().tolist() == list(range(-3, 8))
+
+
+def test_images_below_the_least_pixels_keep_their_edges():
+    params = drawn(SoftResizedCrop(64, min_size=40, relative_to="pixels"), 500, 30, 90)
+    assert params.height.unique().tolist() == [30]
+    assert params.width.min() >= 40
+
+
+def test_shares_of_image_and_of_window_are_of_one_window():
+    of_image, of_window = (
+        drawn(SoftResizedCrop(32, share_of=share), 1000, 90, 120) for share in ("image", "window")
+    )
+    area = of_window.width * of_window.height
+    assert torch.equal(of_image.boxes, of_window.boxes)
+    torch.testing.assert_close(of_image.visible * 90 * 120, of_window.visible * area)
+
+
+def test_each_class_has_its_own_k():
+    images, labels = torch.ones(3, 1, 30, 40), torch.tensor([1, 0, 1])
+    crop, key = SoftResizedCrop(8, k=[1.0, 4.0]), DrawKey(0, 0, torch.arange(3))
+    visible = crop.draw(images, key=key).visible
+    expected = torch.stack([retained(v, k) for v, k in zip(visible, (4.0, 1.0, 4.0), strict=True)])
+    torch.testing.assert_close(crop(images, labels, key=key)[1].retained, expected.float())
+
+
+def torchvisions(crop, num, height, width):
+    """Left, top, width and height of windows that torchvision draws, [4, num]."""
+    theirs = v2.RandomResizedCrop(crop.size, scale=crop.scale, ratio=crop.ratio)
+    image = torch.empty(1, height, width)
+    torch.manual_seed(0)
+    found = [theirs.make_params([image]) for _ in range(num)]
+    return np.array([[p[name] for p in found] for name in ("left", "top", "width", "height")])
+
+
+UNIFORM = {
+    "the usual": (UniformResizedCrop(), 375, 500),
+    "upright": (UniformResizedCrop(), 500, 375),
+    "large and flat": (UniformResizedCrop(scale=(0.5, 1.0), ratio=(1.0, 3.0)), 200, 300),
+    "at times central": (UniformResizedCrop(scale=(0.3, 1.0)), 100, 400),
+}
+
+
+@pytest.mark.parametrize(("crop", "height", "width"), UNIFORM.values(), ids=UNIFORM)
+def test_uniform_windows_have_torchvisions_law(crop, height, width):
+    ours, theirs = drawn(crop, 5000, height, width), torchvisions(crop, 5000, height, width)
+    left, top, across, down = (part.numpy() for part in ours[:4])
+    measures = [lambda x, y, w, h: w * h, lambda x, y, w, h: w / h, lambda *part: part[0]]
+    for measure in [*measures, lambda *part: part[1]]:
+        found, expected = measure(left, top, across, down), measure(*theirs)
+        assert stats.ks_2samp(found, expected, method="asymp").pvalue > 0.001
+    share = across * down / (height * width)
+    assert torch.equal(ours.visible, torch.from_numpy(share))
+
+
+RATIOS = [(3 / 4, 4 / 3), (1.1, 1.1), (0.5, 0.7)]
+
+
+@pytest.mark.parametrize("ratio", RATIOS, ids=str)
+@pytest.mark.parametrize(("height", "width"), [(10, 1000), (1000, 10), (5, 999), (333, 2)])
+def test_shapes_without_a_window_get_torchvisions_central_one(height, width, ratio):
+    crop = UniformResizedCrop(scale=(1.0, 1.0), ratio=ratio)
+    expected = torchvisions(crop, 1, height, width)[:, 0].tolist()
+    params = drawn(crop, 10, height, width)
+    assert torch.stack(params[:4], dim=1).unique(dim=0).tolist() == [expected]
+
+
+def test_uniform_windows_never_leave_the_image():
+    left, top, right, bottom = drawn(UniformResizedCrop(), 20_000, 31, 47).boxes.T
+    assert (left.min(), top.min(), right.max(), bottom.max()) == (0, 0, 47, 31)
+
+
+def test_repr_shows_every_setting():
+    soft = SoftResizedCrop(64, 0.25, 3, 20, "mean", False, "literal", "pixels", "window")
+    even = UniformResizedCrop(64, (0.2, 0.9), (0.5, 2.0), 3, False)
+    for part in ("size=64", "sigma=0.25", "k=3.0", "min_size=20", "fill='mean'", "antialias=False"):
+        assert part in repr(soft)
+    for part in ("offsets='literal'", "relative_to='pixels'", "share_of='window'"):
+        assert part in repr(soft)
+    for part in ("size=64", "scale=(0.2, 0.9)", "ratio=(0.5, 2.0)", "k=3.0", "antialias=False"):
+        assert part in repr(even)
+
+
+SOFT, EVEN = "SoftResizedCrop: ", "UniformResizedCrop: "
+WRONG = [
+    (lambda: SoftResizedCrop(0), SOFT + "size must be a whole number >= 1, got int 0"),
+    (lambda: SoftResizedCrop(1.5), SOFT + "size must be a whole number >= 1, got float 1.5"),
+    (lambda: SoftResizedCrop(sigma=0), SOFT + "sigma must be > 0 and finite, got 0"),
+    (lambda: SoftResizedCrop(sigma=math.nan), SOFT + "sigma must be > 0 and finite, got nan"),
+    (lambda: SoftResizedCrop(min_size=0), SOFT + "min_size must be a whole number >= 1, got int 0"),
+    (
+        lambda: SoftResizedCrop(64, min_size=65),
+        SOFT + "min_size must be at most size, 64, got 65; it is what the smallest window has of",
+    ),
+    (lambda: SoftResizedCrop(fill="man"), SOFT + "fill must be a number, one per channel, or"),
+    (
+        lambda: SoftResizedCrop(offsets="litteral"),
+        SOFT + "offsets must be one of 'half', 'literal', got 'litteral'; did you mean 'literal'?",
+    ),
+    (lambda: SoftResizedCrop(antialias=1), SOFT + "antialias must be True or False, got int 1"),
+    (lambda: SoftResizedCrop(relative_to="edge"), "got 'edge'; did you mean 'edges'?"),
+    (
+        lambda: SoftResizedCrop(share_of="images"),
+        SOFT + "share_of must be one of 'image', 'window', got 'images'; did you mean 'image'?",
+    ),
+    (lambda: UniformResizedCrop(0), EVEN + "size must be a whole number >= 1, got int 0"),
+    (lambda: UniformResizedCrop(scale=0.5), EVEN + "scale must be a pair of numbers, got float"),
+    (lambda: UniformResizedCrop(scale=(0, 1)), EVEN + "scale must be 0 < low <= high <= 1, got"),
+    (lambda: UniformResizedCrop(scale=(0.5, 2)), "scale must be 0 < low <= high <= 1, got (0.5, 2"),
+    (lambda: UniformResizedCrop(scale=(0.5, math.nan)), "scale must be 0 < low <= high <= 1, got"),
+    (lambda: UniformResizedCrop(ratio=(2, 1)), EVEN + "ratio must be 0 < low <= high, got (2, 1)"),
+    (lambda: UniformResizedCrop(ratio=(1, math.inf)), "ratio must be 0 < low <= high, got (1, inf"),
+    (
+        lambda: UniformResizedCrop(ratio=("a", 1)),
+        EVEN + "ratio must be a pair of numbers, got tuple",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), WRONG, ids=[message for _, message in WRONG])
+def test_bad_settings_are_refused(call, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()

@@ -1,0 +1,255 @@
+"""What a window shows: pixels, fill, visible share; images of torch, torchvision and PIL."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import default_collate
+from torchvision import tv_tensors
+from torchvision.transforms import v2
+from torchvision.transforms.v2.functional import pil_to_tensor, resized_crop, to_pil_image
+
+from softaug import DrawKey, SoftLabel, SoftResizedCrop, UniformResizedCrop, retained
+from softaug.transforms import WindowParams
+from softaug.transforms.windows import visible_part
+
+DTYPES = [torch.uint8, torch.float16, torch.bfloat16, torch.float32, torch.float64]
+KEY = DrawKey(seed=0, epoch=0, index=5)
+INSIDE = [(0, 0, 40, 30), (3, 5, 24, 16), (39, 29, 1, 1), (7, 0, 9, 30), (1, 2, 3, 20)]
+LEAVING = [(-9, 4, 30, 20), (25, 20, 30, 30), (-5, -6, 60, 50), (-19, -29, 20, 30)]
+both_crops = pytest.mark.parametrize(
+    "crop", [SoftResizedCrop(8), UniformResizedCrop(8)], ids=lambda crop: crop.name
+)
+
+
+def photo(dtype=torch.uint8, height=30, width=40, channels=3):
+    generator = torch.Generator().manual_seed(0)
+    pixels = torch.randint(0, 256, (channels, height, width), generator=generator)
+    return pixels.to(dtype) if dtype == torch.uint8 else (pixels / 255).to(dtype)
+
+
+def coded(height, width):
+    """An image whose two channels are each pixel's x and y."""
+    y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
+    return torch.stack([x, y]).float()
+
+
+def window(left, top, width, height):
+    numbers = (torch.tensor([number]) for number in (left, top, width, height))
+    return WindowParams(*numbers, torch.ones(1))
+
+
+def seen(image, left, top, size, fill):
+    """A window of the output's size pixel by pixel; `fill` has one number a channel."""
+    out = torch.empty(len(image), size, size, dtype=image.dtype)
+    for c in range(len(image)):
+        for y in range(size):
+            for x in range(size):
+                inside = 0 <= top + y < image.shape[1] and 0 <= left + x < image.shape[2]
+                out[c, y, x] = image[c, top + y, left + x] if inside else fill[c]
+    return out
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("fill", [0, 200, (7, 99)])
+def test_every_pixel_of_a_window_of_the_outputs_size_is_the_right_one(fill, dtype):
+    image, crop = coded(5, 6).to(dtype), SoftResizedCrop(4, fill=fill)
+    numbers = fill if isinstance(fill, tuple) else (fill, fill)
+    for left in range(-3, 6):
+        for top in range(-3, 5):
+            out = crop.apply(image, window(left, top, 4, 4))
+            assert torch.equal(out, seen(image, left, top, 4, numbers)), (left, top)
+
+
+@pytest.mark.parametrize("antialias", [True, False])
+@pytest.mark.parametrize("size", [8, 48])
+def test_coordinates_of_a_resized_window_are_even(size, antialias):
+    out = SoftResizedCrop(size, antialias=antialias).apply(coded(30, 40), window(3, 5, 24, 16))
+    centre = (torch.arange(size) + 0.5) / size
+    expected = torch.stack(torch.meshgrid(3 + 24 * centre, 5 + 16 * centre, indexing="xy")) - 0.5
+    inner = slice(1, -1)  # no pixel beyond the window enters
+    torch.testing.assert_close(out[:, inner, inner], expected[:, inner, inner])
+
+
+@pytest.mark.parametrize("antialias", [True, False])
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.float32])
+@pytest.mark.parametrize("place", INSIDE + LEAVING, ids=str)
+def test_windows_are_torchvisions_resized_crop(place, dtype, antialias):
+    left, top, width, height = place
+    image = photo(dtype)
+    expected = resized_crop(image, top, left, height, width, [12, 12], antialias=antialias)
+    out = SoftResizedCrop(12, antialias=antialias).apply(image, window(*place))
+    assert torch.equal(out, expected)
+
+
+def test_antialiasing_is_not_idle():
+    smooth, sharp = (SoftResizedCrop(6, antialias=on) for on in (True, False))
+    whole = window(0, 0, 40, 30)
+    assert not torch.equal(smooth.apply(photo(), whole), sharp.apply(photo(), whole))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_fill_mean_is_that_of_the_visible_part(dtype):
+    rows = torch.tensor([[[10, 21, 0, 0]], [[3, 5, 255, 255]]])  # the right half is not seen
+    image = rows.expand(2, 4, 4).to(dtype)
+    out = SoftResizedCrop(4, fill="mean").apply(image, window(-2, 0, 4, 4))
+    means = [16.0, 4.0] if dtype == torch.uint8 else [15.5, 4.0]
+    assert out.dtype == dtype
+    assert out[:, 0].tolist() == [[means[0], means[0], 10, 21], [means[1], means[1], 3, 5]]
+
+
+def test_replaying_a_window_beyond_the_image_leaves_only_fill():
+    for place in [(-60, 0, 10, 10), (50, 0, 10, 10), (0, -60, 10, 10), (0, 50, 10, 10)]:
+        out = SoftResizedCrop(4, fill=9).apply(photo(), window(*place))
+        assert out.unique().tolist() == [9], place
+
+
+def test_what_is_visible_ends_at_the_image():
+    assert visible_part([-10, 5, 20, 30], height=24, width=32) == (0, 5, 20, 24)
+    assert visible_part([2, 3, 4, 5], height=24, width=32) == (2, 3, 4, 5)
+    assert visible_part([-9, 0, -2, 4], height=24, width=32) == (0, 0, 0, 4)
+
+
+@pytest.mark.parametrize("share_of", ["image", "window"])
+@pytest.mark.parametrize(("height", "width"), [(5, 7), (7, 3), (1, 1), (4, 4)])
+def test_visible_counts_pixels(height, width, share_of):
+    crop = SoftResizedCrop(8, sigma=0.5, share_of=share_of)
+    key = DrawKey(0, 0, torch.arange(300))
+    params = crop.draw(torch.ones(300, 1, height, width), key=key)
+    for (left, top, right, bottom), visible in zip(
+        params.boxes.tolist(), params.visible.tolist(), strict=True
+    ):
+        inside = sum(
+            0 <= x < width and 0 <= y < height
+            for x in range(left, right)
+            for y in range(top, bottom)
+        )
+        area = height * width if share_of == "image" else (right - left) * (bottom - top)
+        assert visible == pytest.approx(inside / area)
+
+
+def test_boxes_are_corners():
+    params = WindowParams(*torch.tensor([[-2, 1], [3, 0], [10, 4], [20, 6]]), torch.ones(2))
+    assert params.boxes.tolist() == [[-2, 3, 8, 23], [1, 0, 5, 6]]
+
+
+@both_crops
+def test_windows_from_sizes_alone_are_those_of_each_image(crop):
+    sizes = [(30, 40), (1, 1), (500, 3), (64, 64), (30, 40), (7, 900)]
+    index = torch.tensor([4, 8, 0, 99, 5, 2**40])
+    drawn = crop.draw_for(*torch.tensor(sizes).T, DrawKey(3, 1, index))
+    for row, (height, width) in enumerate(sizes):
+        alone = crop.draw(torch.ones(1, height, width), key=DrawKey(3, 1, int(index[row])))
+        assert [float(part[row]) for part in drawn] == [float(part) for part in alone]
+
+
+@both_crops
+def test_windows_do_not_depend_on_torchs_default_type(crop):
+    sizes = torch.randint(1, 3000, (2, 500), generator=torch.Generator().manual_seed(0))
+    key, before = DrawKey(0, 0, torch.arange(500)), torch.get_default_dtype()
+    expected = crop.draw_for(*sizes, key)
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        found = crop.draw_for(*sizes, key)
+    finally:
+        torch.set_default_dtype(before)
+    assert all(map(torch.equal, found, expected))
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        (torch.ones(3), torch.ones(3).long()),
+        (torch.ones(3).long(), torch.ones(2).long()),
+        (torch.ones(3, 1).long(), torch.ones(3).long()),
+        ([4, 4, 4], torch.ones(3).long()),
+    ],
+    ids=["float", "too few", "a column", "a list"],
+)
+def test_sizes_that_are_none_are_refused(sizes):
+    rule = r"^SoftResizedCrop: height and width must be \[B\] int64, one for each image, got"
+    with pytest.raises(ValueError, match=rule):
+        SoftResizedCrop(8).draw_for(*sizes, DrawKey(0, 0, torch.arange(3)))
+
+
+@both_crops
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_image_and_batches_become_squares_of_the_size(crop, dtype):
+    image, label = crop(photo(dtype), 7, key=KEY)
+    assert (image.shape, image.dtype) == ((3, 8, 8), dtype)
+    assert (label.label, type(label.retained)) == (7, float)
+    images, labels = crop(photo(dtype).expand(2, 3, 30, 40), torch.tensor([1, 2]))
+    assert (images.shape, images.dtype) == ((2, 3, 8, 8), dtype)
+    assert labels.retained.shape == (2,)
+
+
+@both_crops
+def test_a_soft_label_that_comes_in_is_multiplied(crop):
+    visible = crop.draw(photo(), key=KEY).visible.item()
+    _, label = crop(photo(), SoftLabel(7, 0.5), key=KEY)
+    assert label == SoftLabel(7, pytest.approx(0.5 * retained(visible, 2.0)))
+
+
+def test_gradient_reaches_the_pixels_that_are_seen():
+    image = torch.ones(1, 4, 4, requires_grad=True)
+    SoftResizedCrop(2).apply(image, window(2, 3, 2, 2)).sum().backward()
+    assert image.grad.nonzero().tolist() == [[0, 3, 2], [0, 3, 3]]
+
+
+@both_crops
+@pytest.mark.parametrize("mode", ["RGB", "L"])
+def test_a_pil_image_becomes_one_with_the_tensors_pixels(crop, mode):
+    picture = to_pil_image(photo(channels=len(mode)))
+    image, label = crop(picture, 7, key=KEY)
+    pixels, expected = crop(photo(channels=len(mode)), 7, key=KEY)
+    assert (image.mode, image.size) == (mode, (8, 8))
+    assert torch.equal(pil_to_tensor(image), pixels)
+    assert label == expected
+
+
+@pytest.mark.parametrize("mode", ["P", "RGBA", "CMYK", "I;16", "1"])
+def test_other_modes_of_pil_are_refused(mode):
+    rule = rf'^SoftResizedCrop: a PIL image must be RGB or L, got {mode}; use image.convert\("RGB'
+    with pytest.raises(ValueError, match=rule):
+        SoftResizedCrop(8)(Image.new(mode, (9, 9)), 7)
+
+
+@pytest.mark.parametrize("kind", [to_pil_image, tv_tensors.Image, torch.Tensor])
+def test_compose_runs_windows_among_torchvisions(kind):
+    crop = SoftResizedCrop(8, sigma=0.5)
+    steps = [v2.RandomHorizontalFlip(p=1), crop, v2.ToImage(), v2.ToDtype(torch.float32, True)]
+    torch.manual_seed(1)
+    out, label = v2.Compose(steps)(kind(photo()), 7)
+    torch.manual_seed(1)
+    torch.rand(1)  # the flip's
+    cropped, expected = crop(photo().flip(-1), 7)
+    torch.testing.assert_close(out.as_subclass(torch.Tensor), cropped / 255)
+    assert (label, type(label)) == (expected, SoftLabel)
+
+
+def test_a_pil_sample_may_come_as_one_pair():
+    picture = Image.fromarray(np.zeros((30, 40, 3), np.uint8))
+    image, label = SoftResizedCrop(8)((picture, 7), key=KEY)
+    assert (image.size, label.label) == ((8, 8), 7)
+
+
+def test_samples_of_different_sizes_collate():
+    crop = SoftResizedCrop(8)
+    samples = [crop(photo(height=h, width=w), 7) for h, w in [(30, 40), (9, 5), (8, 64)]]
+    images, label = default_collate(samples)
+    assert images.shape == (3, 3, 8, 8)
+    assert label.label.tolist() == [7, 7, 7]
+
+
+@both_crops
+def test_a_compiled_crop_equals_the_eager_one_and_is_not_compiled_for_each_window(crop):
+    torch.compiler.reset()
+    compiled = torch.compile(crop, backend="aot_eager")
+    images, labels = photo(torch.float32).expand(4, 3, 30, 40), torch.arange(4)
+    for epoch in range(4):  # the second makes the epoch's number a variable
+        stance = "default" if epoch < 2 else "fail_on_recompile"
+        key = DrawKey(0, epoch, torch.arange(4))
+        with torch.compiler.set_stance(stance):
+            found, label = compiled(images, labels, key=key)
+        assert torch.equal(found, crop(images, labels, key=key)[0])
+    torch.testing.assert_close(label.retained, crop(images, labels, key=key)[1].retained)
