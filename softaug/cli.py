@@ -55,8 +55,8 @@ def bench(
     """Measure speed and memory beside other libraries: one thread, ratios in one run.
 
     Args:
-        suites: Which to run (crop, scaling, loss, memory, noise-erase, policy, training,
-            evaluation); none means all.
+        suites: Which to run (crop, scaling, loss, memory, noise-erase, policy, two-views,
+            training, evaluation); none means all.
         rounds: How often each variant is timed; all variants take turns in each round.
         out: File for the numbers, as JSON.
         markdown: Page whose tables are replaced, such as docs/performance.md.

@@ -13,6 +13,7 @@ from softaug.bench.noise_erase import noise_erase_suite
 from softaug.bench.policy import policy_suite
 from softaug.bench.scaling import scaling_suite
 from softaug.bench.table import MISSING
+from softaug.bench.two_views import two_views_suite
 from softaug.label import SoftLabel
 
 TINY = {
@@ -22,6 +23,7 @@ TINY = {
     "memory": lambda: memory_suite(1, shape=(8, 50)),
     "noise-erase": lambda: noise_erase_suite(2, batch=4),
     "policy": lambda: policy_suite(2, batch=4),
+    "two-views": lambda: two_views_suite(2, batch=4),
     "evaluation": lambda: evaluation_suite(1, num_test=200, chunk=4),
 }
 
