@@ -15,6 +15,7 @@ from softaug.bench.photos import find_photos
 from softaug.bench.policy import policy_suite
 from softaug.bench.scaling import scaling_suite
 from softaug.bench.table import MISSING
+from softaug.bench.two_views import two_views_suite
 from softaug.label import SoftLabel
 
 TINY = {
@@ -25,6 +26,7 @@ TINY = {
     "noise-erase": lambda: noise_erase_suite(2, batch=4),
     "policy": lambda: policy_suite(2, batch=4),
     "input": lambda: input_suite(2, num=2),
+    "two-views": lambda: two_views_suite(2, batch=4),
     "evaluation": lambda: evaluation_suite(1, num_test=200, chunk=4),
 }
 
