@@ -117,6 +117,13 @@ def test_no_value_is_read_off_the_cpu():
     assert (found.first.shape, found.boxes_second.shape) == ((NUM, 3, 16, 16), (NUM, 4))
 
 
+def test_it_compiles_to_one_graph_with_the_same_pixels():
+    images, views = pictures(4), TwoViews()
+    compiled = torch.compile(views, fullgraph=True, backend="eager")
+    index = torch.arange(4)
+    assert all(map(torch.equal, compiled(images, key=key(index)), views(images, key=key(index))))
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
