@@ -41,6 +41,8 @@ class Augmented(NamedTuple):
 class Batches(Steps[Batch]):
     """`batches[step]` is a pure function of the recipe, the step and the process's place."""
 
+    recipe: Recipe
+
     def __init__(
         self,
         recipe: Recipe,

@@ -5,7 +5,7 @@ from typing import Any, Generic, TypeVar
 
 from torch import Tensor
 
-from softaug.recipes.recipe import Recipe
+from softaug.recipes.pretrain import AnyRecipe
 from softaug.training.descent import Descent
 from softaug.training.options import RunOptions
 from softaug.training.processes import Processes
@@ -13,7 +13,6 @@ from softaug.training.setup import TrainingData, load_data, num_workers
 from softaug.training.steps import Steps
 from softaug.training.stopwatch import Stopwatch
 
-AnyRecipe = Recipe
 L = TypeVar("L", bound=Descent)
 
 
@@ -38,6 +37,10 @@ class Job(ABC, Generic[L]):
     @abstractmethod
     def measure(self) -> dict[str, Any]:
         """What the network makes of images that it was not trained on."""
+
+    def note_epoch(self, other: float) -> str:
+        """A warning about the epoch that ended, by the mean of what was watched; mostly none."""
+        return ""
 
     @abstractmethod
     def describe(self, other: float) -> str:

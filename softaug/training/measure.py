@@ -3,7 +3,7 @@
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
 from softaug.data.images import Source
@@ -33,7 +33,7 @@ class Chunks(Dataset[Tensor]):
 
 def measure(learner: Descent, source: Source, workers: int) -> dict[str, Any]:
     """Error, NLL and calibration error (10 bins); processes share the images out."""
-    logits = predict(learner, source, workers).float().cpu()
+    logits = predict(learner, learner.measured, source, workers).float().cpu()
     labels = source.labels.cpu()
     return {
         "error": float(error(logits, labels)),
@@ -43,11 +43,14 @@ def measure(learner: Descent, source: Source, workers: int) -> dict[str, Any]:
 
 
 @torch.no_grad()
-def predict(learner: Descent, source: Source, workers: int) -> Tensor:
-    """Logits [N, C] of all images, in every process."""
+def predict(learner: Descent, net: nn.Module, source: Source, workers: int) -> Tensor:
+    """What `net`, all of the learner's network or a part, makes of all images, [N, C].
+
+    Every process has it; they share the images out.
+    """
     team, num = learner.team, len(source.labels)
     learner.share_statistics()
-    net = learner.measured.eval()
+    net.eval()
     first, last = (num * place // team.count for place in (team.rank, team.rank + 1))
     chunks = Chunks(source, first, last)
     loader = DataLoader(

@@ -9,10 +9,11 @@ from rich.console import Console
 
 from softaug.checks import refuse
 from softaug.progress import Show, progress
+from softaug.recipes.pretrain import AnyRecipe
 from softaug.training import checkpoint
 from softaug.training.descent import load_tensors
 from softaug.training.interruption import Interruption, interruption
-from softaug.training.job import AnyRecipe, Job
+from softaug.training.job import Job
 from softaug.training.options import RunOptions
 from softaug.training.processes import Processes, processes
 from softaug.training.result import describe_result
@@ -190,6 +191,10 @@ class Run:
             row |= {f"{self.data.split}_{name}": value for name, value in self.measured.items()}
         if self.recipe.data.unreadable == "skip":
             row["num_skipped"] = len(self.skipped)
+        warning = self.job.note_epoch(self.last_epoch.mean_other)
+        if warning:
+            self._say(f"epoch {epoch}: {warning}")
+            row["warning"] = warning
         self.team.first_does(lambda: self.tracker.log(row))
 
     def _measure(self) -> dict[str, Any]:

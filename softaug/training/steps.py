@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from softaug.checks import refuse
-from softaug.recipes.recipe import Recipe
+from softaug.recipes.pretrain import AnyRecipe
 from softaug.training.processes import Processes
 from softaug.training.seeding import epoch_order
 
@@ -22,14 +22,14 @@ class Steps(Dataset[B]):
     """`steps[step]` is what this process gets of a step.
 
     Each step takes the next `recipe.batch` samples of the epoch's order (the last one what is
-    left), each process a stretch of them.
+    left), each process a stretch of them, which holds at least `least`.
     """
 
-    def __init__(self, recipe: Recipe, num: int, team: Processes) -> None:
+    def __init__(self, recipe: AnyRecipe, num: int, team: Processes, least: int = 1) -> None:
         self.recipe, self.num, self.team = recipe, num, team
         self.steps_per_epoch = steps_per_epoch(num, recipe)
         self._order: tuple[int, Tensor] = (-1, torch.empty(0))
-        _check_shares(num, recipe.batch, team.count)
+        _check_shares(num, recipe.batch, team.count, least)
 
     def __len__(self) -> int:
         return self.recipe.epochs * self.steps_per_epoch
@@ -51,15 +51,16 @@ class Steps(Dataset[B]):
         return every.tensor_split(self.team.count)[self.team.rank]
 
 
-def steps_per_epoch(num_images: int, recipe: Recipe) -> int:
+def steps_per_epoch(num_images: int, recipe: AnyRecipe) -> int:
     """Steps that take every image once; the last one may be small."""
     return math.ceil(num_images / recipe.batch)
 
 
-def _check_shares(num: int, batch: int, count: int) -> None:
+def _check_shares(num: int, batch: int, count: int, least: int) -> None:
     for size in (min(num, batch), num % batch or batch):
-        if size < count:
-            rule = f"each of the {count} processes must get an image in every step"
+        if size < count * least:
+            some = "an image" if least == 1 else f"{least} images"
+            rule = f"each of the {count} processes must get {some} in every step"
             got = f"a step of {size} images"
             refuse("train", rule, got, "choose another batch or fewer processes")
 

@@ -31,6 +31,7 @@ def train(recipe: Recipe, options: RunOptions, console: Console) -> dict[str, An
 class Supervised(Job[Learner]):
     """Images with labels, augmented."""
 
+    recipe: Recipe
     other = "error"
 
     def __init__(self, recipe: Recipe, options: RunOptions, team: Processes) -> None:

@@ -93,7 +93,7 @@ class TwoViews(nn.Module):
         """What makes view 0 or 1 of each image; reads only the shape."""
         _check_batch(images)
         if isinstance(key, DrawKey):
-            key = key._replace(stream=2 * key.stream + view)
+            key = view_key(key, view)
         return ViewParams(
             self.crop.draw(images, generator=generator, key=key),
             self.colour.draw(images, generator=generator, key=key),
@@ -105,6 +105,20 @@ class TwoViews(nn.Module):
         _check_batch(images)
         view = resize_windows(images, params.window, self.crop.size)  # never leaves the image
         return self.flip.apply(self.colour.apply(view, params.colour), params.flip)
+
+    def finish(self, windows: Tensor, view: int, key: DrawKey) -> Tensor:
+        """View 0 or 1 of images whose windows [B, C, size, size] are cut out already.
+
+        The windows must be drawn by `crop` with the key that `view_key` gives.
+        """
+        own = view_key(key, view)
+        coloured = self.colour.apply(windows, self.colour.draw(windows, key=own))
+        return self.flip.apply(coloured, self.flip.draw(windows, key=own))
+
+
+def view_key(key: DrawKey, view: int) -> DrawKey:
+    """The key of view 0 or 1: each has a stream of its own."""
+    return key._replace(stream=2 * key.stream + view)
 
 
 def _check_jitter(jitter: Any) -> Sequence[float]:
