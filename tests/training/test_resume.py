@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from rich.console import Console
-from tiny_runs import STEPS, before_step, rows, run, tiny, weights
+from tiny_runs import BARLOW, STEPS, before_step, rows, run, tiny, tiny_pairs, weights
 
 from softaug.recipes import Augment, UniformOffsets
 from softaug.training import checkpoint
@@ -195,6 +195,17 @@ def test_an_average_of_the_weights_survives_a_crash(tmp_path, monkeypatch):
     assert set(weights(folder)) == {"model.safetensors", "optimizer.safetensors", "ema.safetensors"}
     assert result["weights"] == again["weights"] == "checkpoints/step-00000006/ema.safetensors"
     assert [again[name] for name in ("error", "nll")] == [result[name] for name in ("error", "nll")]
+
+
+@pytest.mark.parametrize("changes", [{"optim_ema": 0.8}, {"method": BARLOW}], ids=str)
+def test_pairs_survive_a_crash(tmp_path, monkeypatch, changes):
+    recipe = tiny_pairs(**changes)
+    result, _ = run(recipe, tmp_path / "whole")
+    folder = crashed(tmp_path / "run", monkeypatch, 5, recipe, checkpoint_steps=2)
+    again, said = run(recipe, folder, checkpoint_steps=2)
+    assert "going on from step 4 of 6" in said
+    assert_like(folder, tmp_path / "whole")
+    assert again["knn_error"] == result["knn_error"]
 
 
 def test_a_crash_after_the_last_step_needs_no_step_more(unbroken, tmp_path, monkeypatch):
