@@ -30,18 +30,35 @@ def knn_accuracy(
     >>> knn_accuracy(known, torch.tensor([0, 1, 1]), asked, torch.tensor([0, 0]), k=1)
     tensor(0.5000, dtype=torch.float64)
     """
+    _check_features("features", features)
+    _check_labels("labels", labels, features)
+    found = knn_answers(train_features, train_labels, features, k, temperature)
+    return (found == labels.to(found.device)).double().mean()
+
+
+def knn_answers(
+    train_features: Tensor,
+    train_labels: Tensor,
+    features: Tensor,
+    k: int = 200,
+    temperature: float = 0.1,
+) -> Tensor:
+    """The label that wins the vote of the `k` nearest neighbours, [N]; see `knn_accuracy`.
+
+    >>> known = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0]])
+    >>> knn_answers(known, torch.tensor([0, 1, 1]), torch.tensor([[1.0, 3.0]]), k=2)
+    tensor([1])
+    """
     _check_features("train_features", train_features)
     _check_features("features", features)
     _check_labels("train_labels", train_labels, train_features)
-    _check_labels("labels", labels, features)
     if features.shape[1] != train_features.shape[1]:
         rule = f"features must have as many dimensions as train_features, {train_features.shape[1]}"
         refuse(WHO, rule, features.shape[1])
     if check_whole(WHO, "k", k, least=1) > len(train_features):
         refuse(WHO, f"k must be at most the number of train_features, {len(train_features)}", k)
     check_positive(WHO, "temperature", temperature)
-    found = _vote(_unit(train_features), train_labels.long(), _unit(features), k, temperature)
-    return (found == labels.to(found.device)).double().mean()
+    return _vote(_unit(train_features), train_labels.long(), _unit(features), k, temperature)
 
 
 def _vote(known: Tensor, labels: Tensor, asked: Tensor, k: int, temperature: float) -> Tensor:

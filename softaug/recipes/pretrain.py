@@ -123,7 +123,7 @@ class ProbeSpec:
     def __post_init__(self) -> None:
         check_whole("probe", "epochs", self.epochs, least=1)
         check_positive("probe", "lr", self.lr)
-        check_whole("probe", "batch", self.batch, least=1)
+        check_whole("probe", "batch", self.batch, least=2)
         check_switch("probe", "crops", self.crops)
         for place, share in enumerate(self.drops):
             check_share("probe", f"drops[{place}]", share)

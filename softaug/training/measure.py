@@ -1,14 +1,16 @@
 """What a network makes of images it was not trained on."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
-from softaug.data.images import Source
+from softaug.data.images import Images, Source
 from softaug.metrics import calibration_error, error, nll
 from softaug.training.descent import Descent
+from softaug.training.environment import num_cores
 from softaug.training.steps import leave_signals
 
 CHUNK = 500  # images of CIFAR's size; fewer large ones
@@ -29,6 +31,18 @@ class Chunks(Dataset[Tensor]):
 
     def __getitem__(self, place: int) -> Tensor:
         return self.source.fetch(self.parts[place].to(self.source.labels.device))
+
+
+def chunks(source: Source, workers: int) -> Iterator[Tensor]:
+    """The images of a source, about 500 of CIFAR's size at a time, in order."""
+    stretches = Chunks(source, 0, len(source.labels))
+    few = min(workers, len(stretches))
+    return iter(DataLoader(stretches, batch_size=None, num_workers=few))
+
+
+def workers_for(source: Source) -> int:
+    """Processes that read ahead: a core each for files, none for images in memory."""
+    return 0 if isinstance(source, Images) else num_cores()
 
 
 def measure(learner: Descent, source: Source, workers: int) -> dict[str, Any]:

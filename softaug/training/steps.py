@@ -4,18 +4,28 @@ import math
 import signal
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from softaug.checks import refuse
-from softaug.recipes.pretrain import AnyRecipe
 from softaug.training.processes import Processes
 from softaug.training.seeding import epoch_order
 
 B = TypeVar("B")
+
+
+class Course(Protocol):
+    """What the order of samples depends on: a recipe, or a part of one."""
+
+    @property
+    def epochs(self) -> int: ...
+    @property
+    def batch(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
 
 
 class Steps(Dataset[B]):
@@ -25,7 +35,7 @@ class Steps(Dataset[B]):
     left), each process a stretch of them, which holds at least `least`.
     """
 
-    def __init__(self, recipe: AnyRecipe, num: int, team: Processes, least: int = 1) -> None:
+    def __init__(self, recipe: Course, num: int, team: Processes, least: int = 1) -> None:
         self.recipe, self.num, self.team = recipe, num, team
         self.steps_per_epoch = steps_per_epoch(num, recipe)
         self._order: tuple[int, Tensor] = (-1, torch.empty(0))
@@ -51,7 +61,7 @@ class Steps(Dataset[B]):
         return every.tensor_split(self.team.count)[self.team.rank]
 
 
-def steps_per_epoch(num_images: int, recipe: AnyRecipe) -> int:
+def steps_per_epoch(num_images: int, recipe: Course) -> int:
     """Steps that take every image once; the last one may be small."""
     return math.ceil(num_images / recipe.batch)
 
