@@ -56,7 +56,7 @@ def bench(
 
     Args:
         suites: Which to run (crop, scaling, loss, memory, noise-erase, policy, input,
-            two-views, training, evaluation); none means all.
+            two-views, pairs, training, evaluation); none means all.
         rounds: How often each variant is timed; all variants take turns in each round.
         out: File for the numbers, as JSON.
         markdown: Page whose tables are replaced, such as docs/performance.md.

@@ -12,6 +12,7 @@ from softaug.bench.input import input_suite
 from softaug.bench.loss import loss_suite
 from softaug.bench.memory import memory_suite
 from softaug.bench.noise_erase import noise_erase_suite
+from softaug.bench.pairs import pairs_suite
 from softaug.bench.policy import policy_suite
 from softaug.bench.scaling import scaling_suite
 from softaug.bench.show import check_markers, print_tables, write_markdown
@@ -31,6 +32,7 @@ SUITES: Mapping[str, Callable[[int], list[Table]]] = {
     "policy": policy_suite,
     "input": input_suite,
     "two-views": two_views_suite,
+    "pairs": pairs_suite,
     "training": training_suite,
     "evaluation": evaluation_suite,
 }

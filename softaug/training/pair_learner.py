@@ -73,23 +73,24 @@ class PairLearner(Descent):
 
     def _losses(self, views: Views, num: int) -> tuple[tuple[Tensor, Tensor], Tensor]:
         """Take the step; the projections, and the loss of each pair or of the batch."""
-        weights = pair_weight(
-            views.boxes_first,
-            views.boxes_second,
-            k=self.weight.k,
-            mode=self.weight.mode,
-            p_min=self.weight.p_min,
-        )
         output = self._answer(views)
         if isinstance(self.method, SimSiamSpec):
-            losses = simsiam_loss(*output) * weights  # [B]
+            losses = self.weighted(simsiam_loss(*output), views)
             self.descend(losses, num)
             return (output[2], output[3]), losses
         first, second = output
-        loss = barlow_twins_loss(first, second, weights, self.method.redundancy)
+        loss = barlow_twins_loss(first, second, self._weights(views), self.method.redundancy)
         # One loss of all pairs, the same in every process: see `global_sum` on its gradient.
         self.descend(loss[None], self.team.count)
         return (first, second), loss
+
+    def weighted(self, losses: Tensor, views: Views) -> Tensor:
+        """The loss of each pair times its weight, [B]."""
+        return losses * self._weights(views)
+
+    def _weights(self, views: Views) -> Tensor:
+        spec, boxes = self.weight, (views.boxes_first, views.boxes_second)
+        return pair_weight(*boxes, k=spec.k, mode=spec.mode, p_min=spec.p_min)
 
     def _answer(self, views: Views) -> tuple[Tensor, ...]:
         device, dtype = self.team.device.type, DTYPES[self.compute.precision]
