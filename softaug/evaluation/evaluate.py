@@ -82,7 +82,8 @@ def evaluate_runs(
     named, ensemble_out = ([out], None) if own else (folders, out)
     command = evaluate_command(named, options.draws, options.also, options.resize, ensemble_out)
     write_evaluation({**found, "command": command}, evaluation.kept, out)
-    evaluation.export()
+    if options.export is not None:
+        evaluation.export(options.export)
     return read_evaluation(out)
 
 
@@ -164,7 +165,7 @@ class Evaluation:
                 others = self._logits(source, name)
                 sets[name] = self._set(name, source, others, [temperature["others"]])
             robustness = {o.name: self._ordeal(o, logits) for o in self.ordeals}
-            features = self._features()
+            features = self._features()  # none where labels were learned
         found = {
             "schema": SCHEMA,
             "kind": "evaluation",
@@ -177,10 +178,10 @@ class Evaluation:
             "sets": sets,
             "per_class": per_class(logits, self.test.labels),
             "robustness": robustness,
-            "features": features,
             "fill": self.fill,
             "examples": examples(self.test, self.predict, self.ordeals[0]),
             "environment": environment(),
+            **features,
         }
         return {
             **found,
@@ -247,26 +248,27 @@ class Evaluation:
 
     def _pretrained(self) -> PretrainRecipe | None:
         """The recipe, if one network is measured that learned without labels."""
-        single = len(self.members) == 1 and isinstance(self.recipe, PretrainRecipe)
-        return self.recipe if single else None  # type: ignore[return-value]
+        if len(self.members) == 1 and isinstance(self.recipe, PretrainRecipe):
+            return self.recipe
+        return None
 
-    def _features(self) -> dict[str, Any] | None:
-        """What the features are worth to nearest neighbours; None where labels were learned."""
+    def _features(self) -> dict[str, Any]:
+        """What the features are worth to nearest neighbours; empty where labels were learned."""
         recipe = self._pretrained()
         if recipe is None:
-            return None
+            return {}
         backbone = self.members[0].net.get_submodule("features")
         found, wrong = neighbour_errors(backbone, recipe, self.data, self.test, self._tick)
         self.kept |= wrong
-        return found
+        return {"features": found}
 
-    def export(self) -> None:
-        """Write the features of training and test images, if that is asked for."""
-        recipe, path = self._pretrained(), self.options.export
-        if recipe is not None and path is not None:
-            backbone = self.members[0].net.get_submodule("features")
-            parts = {"train": self.data.train, self.split: self.test}
-            export_features(backbone, recipe, parts, path)
+    def export(self, path: Path) -> None:
+        """Write features and labels of training and test images."""
+        recipe = self._pretrained()
+        assert recipe is not None, "others were refused"
+        backbone = self.members[0].net.get_submodule("features")
+        parts = {"train": self.data.train, self.split: self.test}
+        export_features(backbone, recipe, parts, path)
 
     def _tick(self, num: int, note: str) -> None:
         self._done += num

@@ -105,7 +105,8 @@ def _barlow_twins() -> list[PretrainEntry]:
 def _small(data: str) -> list[PretrainEntry]:
     """One learning rate for all arms: what differs is the weight of a pair alone.
 
-    It is the paper's 0.2 for 512 pairs scaled to 128, not tuned here.
+    It is the paper's 0.2 for 512 pairs scaled to 128. The probe's was chosen of 10, 1 and 0.1 on
+    held-out images: at 10 it is worse and overconfident on features as few as these.
     """
     recipe = replace(
         _recipe(data, "resnet8-s2", SimSiamSpec(hidden=256, bottleneck=64, num_layers=2)),
@@ -113,7 +114,7 @@ def _small(data: str) -> list[PretrainEntry]:
         optim=Optim(lr=0.05, weight_decay=5e-4),
         epochs=30,
         batch=128,
-        probe=ProbeSpec(epochs=50),
+        probe=ProbeSpec(epochs=50, lr=0.1),
     )
     baseline = pretrain_root(recipe, "Small SimSiam: all pairs of views count alike", _SMALL_COST)
     return [baseline, *(_weighted(baseline, mode, "Small SimSiam with ") for mode in _ABOUT)]
