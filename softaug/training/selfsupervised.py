@@ -20,7 +20,7 @@ from softaug.transforms import Views
 
 NEIGHBOURS = 200
 # Projections spread evenly about their mean by s have a mean cosine of 1 - s^2 from image to
-# image: below 0.1 that is 0.99. A network that learns has 0.8 or more.
+# image: below 0.1 that is 0.99. Networks that learned had 0.8 to 0.99.
 COLLAPSED = 0.1
 
 
