@@ -83,18 +83,18 @@ def folder(
     root = Path(path).expanduser().absolute()
     if not root.is_dir():
         refuse("folder", f"{root} must be a folder", "no such folder")
-    found = _subfolders(root)
+    found = subfolders(root)
     test_parts = [part for part in TEST_PARTS if part in found]
     if "train" not in found:
         if test_parts:
             refuse("folder", f"{root / 'train'} must be there", f"only {', '.join(test_parts)}")
         return ImageData(_list_images(root, found, *as_wanted), None, tuple(found))
-    names = _subfolders(root / "train")
+    names = subfolders(root / "train")
     train = _list_images(root / "train", names, *as_wanted)
     if not test_parts:
         return ImageData(train, None, tuple(names))
     test = root / test_parts[0]
-    _check_same(names, _subfolders(test), test)
+    _check_same(names, subfolders(test), test)
     return ImageData(train, _list_images(test, names, *as_wanted), tuple(names))
 
 
@@ -124,7 +124,8 @@ def _centre(file: ImageFile, size: int, short: int) -> Image.Image:
     return image.resize((size, size), Image.Resampling.BILINEAR, box=box)
 
 
-def _subfolders(path: Path) -> list[str]:
+def subfolders(path: Path) -> list[str]:
+    """Names of the folders in one, in their order; one that cannot be read is refused."""
     return sorted(entry.name for entry in _entries(path) if entry.is_dir())
 
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from PIL import ExifTags, Image, UnidentifiedImageError
 
 from softaug.data.jpeg_head import plain_jpeg
+from softaug.data.jpeg_scans import check_scans
 
-END_OF_JPEG = b"\xff\xd9"
 JPEGS = ("JPEG", "MPO")
 
 
@@ -29,15 +29,16 @@ class ImageFile(NamedTuple):
 def open_image(path: str) -> ImageFile:
     """Read a file once; what is no image, or a part of one, raises the reason why.
 
-    A JPEG that ends before its end marker is such a part: a window that does not reach what
-    is missing could be decoded, but the same file would fail in another epoch.
+    A JPEG that ends before its end marker is such a part, and so is one with a marker amid its
+    image data: a window that does not reach what is missing could be decoded, but the same
+    file would fail, or be grey, in another epoch.
     """
     with open(path, "rb", buffering=0) as file:
         data = file.read()
     head = plain_jpeg(data)
     if head is None:
         return _open_with_pillow(data)
-    _check_end(data, head.scan)
+    check_scans(data, head.scan)
     return ImageFile(data, head.height, head.width, is_jpeg=True, is_plain=True)
 
 
@@ -52,7 +53,7 @@ def _open_with_pillow(data: bytes) -> ImageFile:
     if image.mode.startswith(("I", "F")):
         raise ValueError(f"more than 8 bits a channel (mode {image.mode})")
     if image.format == "JPEG":
-        _check_end(data, stream.tell())
+        check_scans(data, stream.tell())
     return _described(data, image)
 
 
@@ -62,9 +63,3 @@ def _described(data: bytes, image: Image.Image) -> ImageFile:
     width, height = reversed(image.size) if turned and orientation >= 5 else image.size
     is_plain = image.format == "JPEG" and image.mode in ("L", "RGB") and not turned
     return ImageFile(data, height, width, image.format in JPEGS, is_plain, turned)
-
-
-def _check_end(data: bytes, scan: int) -> None:
-    """An end marker before the first scan is that of a thumbnail."""
-    if data.rfind(END_OF_JPEG, scan) < 0:
-        raise ValueError("a truncated JPEG: its end marker is missing")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from softaug.checks import refuse
-from softaug.data.folder import folder
+from softaug.data.folder import folder, subfolders
 from softaug.data.images import ImageData
 from softaug.data.place import data_folder
 
@@ -58,8 +58,8 @@ def _check_part(path: Path, wanted: Photos, root: Path) -> None:
     remedy = wanted.how.format(place=root)
     if not path.is_dir():
         refuse("data", f"{path} must be a folder", "no such folder", remedy)
-    names = [one.name for one in path.iterdir() if one.is_dir() and not one.name.startswith(".")]
-    strange = sorted(name for name in names if not re.fullmatch(r"n[0-9]{8}", name))
+    names = subfolders(path)
+    strange = [name for name in names if not re.fullmatch(r"n[0-9]{8}", name)]
     if strange or len(names) != wanted.num_classes:
         rule = f"{path} must hold {wanted.num_classes} folders named n and eight digits"
         got = f"{len(names)} folders" + (f", {strange[0]} among them" if strange else "")

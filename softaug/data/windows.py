@@ -15,6 +15,11 @@ from softaug.draws import DrawKey
 from softaug.transforms.windows import WindowCrop, WindowParams, frame, visible_part
 
 MOST_BYTES = 64 * 2**20  # of files that are open at a time: 600 of ImageNet's
+MOST_LISTED = 20
+REMEDY = (
+    "`softaug data folder:PATH --decode` names all that cannot: remove them, or choose a batch so "
+    "large that each process gets others too"
+)
 Args = ParamSpec("Args")
 Result = TypeVar("Result")
 
@@ -106,7 +111,12 @@ class Tries:
         """Refuse a batch of which nothing could be read."""
         if self._broken and not num_read:
             rule = f"some of {len(self._broken)} files must be images that can be read"
-            refuse("folder", rule, "; ".join(self.reasons()))
+            refuse("folder", rule, listed(self.reasons()), REMEDY)
+
+
+def listed(reasons: tuple[str, ...]) -> str:
+    """The first of them, as many as one reads."""
+    return "; ".join([*reasons[:MOST_LISTED], *(["..."] if len(reasons) > MOST_LISTED else [])])
 
 
 def refuse_file(path: str, reason: Exception) -> NoReturn:

@@ -66,7 +66,7 @@ class DataSpec:
     """short edge of a folder's images before the centre is kept, if not `size`; training windows
     are cut from the images as they are"""
     unreadable: Literal["refuse", "skip"] = "refuse"
-    """a file of a folder that cannot be decoded ends the run, or is named and left out"""
+    """a training file that cannot be decoded ends the run, or is named and left out"""
 
     def __post_init__(self) -> None:
         check_name("data", self.name)

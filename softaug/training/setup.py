@@ -13,6 +13,7 @@ from torch import nn
 from softaug.data.images import ImageData, Images, Source
 from softaug.data.load import load, parts
 from softaug.data.prior import read_prior
+from softaug.data.readable import check_readable
 from softaug.data.stats import channel_stats
 from softaug.losses import SoftLoss
 from softaug.models import Standardise, create
@@ -52,6 +53,7 @@ def load_data(recipe: AnyRecipe, data_dir: Path | None) -> TrainingData:
     train, measured = parts(
         data, per_class=spec.per_class, validation=spec.validation, seed=spec.seed
     )
+    check_readable(measured)  # else a broken one would end the run after its first epoch
     mean, sd = channel_stats(train)
     split = "validation" if spec.validation else "test"
     return TrainingData(train, measured, split, data.class_names, mean, sd)

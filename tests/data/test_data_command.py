@@ -1,3 +1,5 @@
+import shutil
+
 import pytest
 from PIL import Image
 
@@ -48,6 +50,26 @@ def test_files_that_cannot_be_decoded_are_named_only_if_all_are_decoded(photos, 
     out = capsys.readouterr().out
     assert f"WRONG: {photos}/ant/cut.png, " in out
     assert f"WRONG: {photos}/bee/cut.jpg, a truncated JPEG" in out
+
+
+@pytest.mark.parametrize("decode", [False, True])
+def test_broken_files_of_both_parts_are_named_before_they_are_refused(photos, capsys, decode):
+    for part in ("train", "val"):
+        shutil.copytree(photos / "ant", photos / "both" / part / "ant")
+        (photos / "both" / part / "ant" / "x.png").write_bytes(b"no image")
+    with pytest.raises(ValueError, match=f"files of {photos}/both must be images, got 2 that"):
+        data(f"folder:{photos}/both", decode=decode)
+    named = [line for line in capsys.readouterr().out.splitlines() if "WRONG" in line]
+    assert [part in line for part, line in zip(("train", "val"), named, strict=True)] == [True] * 2
+
+
+def test_a_jpeg_that_is_damaged_amid_its_image_is_named_when_it_is_decoded(photos, capsys):
+    Image.effect_noise((64, 64), 90).save(photos / "bee" / "bad.jpg", quality=98)
+    content = (photos / "bee" / "bad.jpg").read_bytes()
+    (photos / "bee" / "bad.jpg").write_bytes(content[:900] + b"\xff\x12" + content[902:])
+    with pytest.raises(ValueError, match="got 1 that are not"):
+        data(f"folder:{photos}", decode=True)
+    assert f"WRONG: {photos}/bee/bad.jpg, a damaged JPEG" in capsys.readouterr().out
 
 
 def test_whole_files_are_described_when_they_are_decoded(photos, capsys):

@@ -44,9 +44,7 @@ def picture(mode="RGB", size=(40, 24)):
 
 
 def pixels(file, box=None, scale=1):
-    left, top, right, bottom = box or (0, 0, file.width, file.height)
-    found = np.empty((bottom - top, right - left, 3), np.uint8)
-    decoder()(file, (left, top, right, bottom), found, scale)
+    found = decoder()(file, box or (0, 0, file.width, file.height), scale)
     return torch.from_numpy(found).permute(2, 0, 1)
 
 

@@ -83,6 +83,21 @@ def test_a_missing_part_is_refused_with_how_to_get_the_set(tmp_path, part):
         photos("imagenette", tmp_path, 8)
 
 
+def test_a_part_that_cannot_be_read_is_refused(tmp_path, monkeypatch):
+    make(tmp_path / "imagenette", wnids(10))
+    scandir = os.scandir
+
+    def closed(path):  # as for anyone but root, if the folder's mode says so
+        if str(path).endswith("val"):
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", closed)
+    rule = "imagenette/val must be a folder that can be read, got Permission denied"
+    with pytest.raises(ValueError, match=rule):
+        load("imagenette", tmp_path)
+
+
 def test_imagenet_is_not_fetched_but_said_where_to_register(tmp_path):
     with pytest.raises(ValueError, match=r"register at https://image-net\.org") as refused:
         data("imagenet", tmp_path)

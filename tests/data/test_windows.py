@@ -8,12 +8,25 @@ import pytest
 import torch
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset
+from torchvision.transforms.v2 import RandAugment
 
 from softaug import DrawKey, SoftResizedCrop, UniformResizedCrop
+from softaug.data.decoding import decoder, is_installed
 from softaug.data.folder import folder
 from softaug.data.image_file import open_image
 from softaug.data.windows import decode_part, finish, jpeg_scale, read_windows
+from softaug.transforms import (
+    HorizontalFlip,
+    PerSample,
+    SoftAffine,
+    SoftCrop,
+    SoftCutout,
+    SoftErase,
+    SoftNoise,
+    SoftPolicy,
+)
 
+WAYS = ["pillow", "nvimgcodec"] if is_installed() else ["pillow"]
 KEY = DrawKey(seed=3, epoch=1, index=torch.arange(6))
 
 
@@ -54,13 +67,38 @@ def test_windows_are_those_of_the_whole_images(photos, crop):
         assert found.params.visible[number] == visible
 
 
-def test_a_batch_is_contiguous_bytes_with_a_row_for_each_file(photos):
+def test_a_batch_is_bytes_with_colours_side_by_side_and_a_row_for_each_file(photos):
     found = folder(photos, size=32).train.windows(torch.arange(6), SoftResizedCrop(32), KEY)
     assert found.images.shape == (6, 3, 32, 32)
     assert found.images.dtype == torch.uint8
-    assert found.images.is_contiguous()
+    assert found.images.is_contiguous(memory_format=torch.channels_last)
     assert found.rows.tolist() == [0, 1, 2, 3, 4, 5]
     assert found.unreadable == ()
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        HorizontalFlip(),
+        SoftCrop(fill="mean"),
+        SoftNoise(),
+        SoftCutout(9),
+        SoftErase(),
+        SoftAffine(),
+        SoftPolicy("trivial"),
+        SoftPolicy("rand"),
+        PerSample(RandAugment()),
+        SoftResizedCrop(32),
+    ],
+    ids=lambda transform: type(transform).__name__,
+)
+def test_what_follows_does_not_depend_on_how_a_batch_lies_in_memory(photos, transform):
+    images = folder(photos, size=32).train.windows(torch.arange(6), SoftResizedCrop(32), KEY).images
+    assert not images.is_contiguous()
+    found, label = transform(images, torch.arange(6), key=KEY)
+    expected, plain = transform(images.contiguous(), torch.arange(6), key=KEY)
+    assert torch.equal(found, expected)
+    assert torch.equal(label.retained, plain.retained)
 
 
 def test_windows_do_not_depend_on_the_batch_they_are_read_in(photos):
@@ -119,11 +157,40 @@ def test_a_broken_file_is_refused_by_name(photos):
         source.windows(torch.arange(6), SoftResizedCrop(32), KEY)
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("progressive", [False, True])
+def test_a_jpeg_that_is_damaged_amid_its_image_is_refused_or_skipped(
+    photos, way, progressive, monkeypatch
+):
+    monkeypatch.setenv("SOFTAUG_DECODER", way)
+    refusing, skipping = (
+        folder(photos, size=32, unreadable=choice).train for choice in ("refuse", "skip")
+    )
+    photo(200, 150).save(refusing.path(2), quality=98, progressive=progressive)
+    damage(refusing.path(2))
+    with pytest.raises(ValueError, match=rf"{refusing.path(2)} must be .*, got a damaged JPEG"):
+        refusing.windows(torch.arange(6), SoftResizedCrop(32), KEY)
+    found = skipping.windows(torch.arange(6), SoftResizedCrop(32), KEY)
+    assert found.rows.tolist() == [0, 1, 3, 4, 5]
+    assert found.unreadable[0].startswith(f"{refusing.path(2)}: a damaged JPEG")
+
+
+def damage(path):
+    """Random bytes, 4 kB, in the middle."""
+    content = Path(path).read_bytes()
+    middle = len(content) // 2 - 2048
+    noise = np.random.default_rng(0).bytes(4096)
+    Path(path).write_bytes(content[:middle] + noise + content[middle + 4096 :])
+
+
 def test_a_batch_of_nothing_but_broken_files_names_them(photos):
     source = folder(photos, size=32, unreadable="skip").train
     for number in (1, 2):
         Path(source.path(number)).write_bytes(b"")
-    with pytest.raises(ValueError, match=r"some of 2 files must be .*1\.jpg: an empty .*2\.jpg: "):
+    told = (
+        r"some of 2 files must be .*1\.jpg: an empty .*2\.jpg: .*; `softaug data .* --decode` names"
+    )
+    with pytest.raises(ValueError, match=told):
         source.windows(torch.tensor([1, 2]), SoftResizedCrop(32), DrawKey(0, 0, torch.arange(2)))
 
 
@@ -156,7 +223,7 @@ def test_a_crop_of_another_size_and_a_key_of_another_length_are_refused(photos):
     [(895, 224, 1), (896, 224, 2), (1791, 224, 2), (1792, 224, 4), (3584, 224, 8), (9999, 9, 8)],
 )
 def test_a_jpeg_is_decoded_smaller_while_an_edge_keeps_twice_the_size(edge, size, scale):
-    file = SimpleNamespace(is_jpeg=True, height=9999, width=9999)
+    file = SimpleNamespace(is_jpeg=True, turned=False, height=9999, width=9999)
     assert jpeg_scale(file, edge, size) == scale
     assert jpeg_scale(SimpleNamespace(is_jpeg=False), edge, size) == 1
 
@@ -175,7 +242,7 @@ def ramps(tmp_path):
 )
 def test_a_window_decoded_smaller_shows_the_same_place(ramps, corners):
     crop = SoftResizedCrop(50)
-    part = decode_part(open_image(ramps), corners, 50)
+    part = decode_part(decoder(), open_image(ramps), corners, 50)
     assert part.corners != corners  # it is smaller
     found, expected = finish(part, crop).float(), window_of(whole(ramps), corners, crop)
     # Half a pixel of the result is at most 1001 / 50 / 2 / 4 = 2.5 grey levels.
@@ -194,11 +261,13 @@ def window_of(image, corners, crop):
 
 @pytest.mark.parametrize("corners", [[1000, 802, 1801, 1603], [-800, -800, 1, 1]])
 def test_a_corner_pixel_is_still_seen_in_a_window_decoded_smaller(ramps, corners):
-    part = decode_part(open_image(ramps), corners, 50)
-    left, top, right, bottom = part.seen
-    assert (right - left, bottom - top) == (1, 1)
+    part = decode_part(decoder(), open_image(ramps), corners, 50)
+    assert part.pixels.shape == (1, 1, 3)
     expected = whole(ramps)[:, -1, -1] if corners[0] > 0 else whole(ramps)[:, 0, 0]
-    assert float((part.window[:, top, left].float() - expected.float()).abs().max()) <= 3
+    assert np.abs(part.pixels[0, 0].astype(int) - expected.numpy()).max() <= 3
+    left, top, right, bottom = part.corners
+    corner = (0, 0) if corners[0] > 0 else (right - left - 1, bottom - top - 1)
+    assert part.place == corner  # of the window
 
 
 class Windows(Dataset):

@@ -10,7 +10,9 @@ from PIL import Image
 from tiny_runs import before_step, rows, run, weights
 
 from softaug import DrawKey
-from softaug.recipes import Mix, find
+from softaug.recipes import Augment, Cutout, Mix, Noise, NormalWindows, find
+from softaug.recipes.recipe import WINDOWS_FIRST
+from softaug.training.augmentation import build_chain
 from softaug.training.batches import Batches
 from softaug.training.processes import Processes
 from softaug.training.setup import load_data
@@ -53,6 +55,24 @@ def test_a_batch_is_what_the_transforms_make_of_whole_images(tmp_path, arm):
             assert int(batch.label.label[place]) == sample // 8
 
 
+def test_a_chain_gives_the_same_however_a_batch_lies_in_memory():
+    augment = Augment(
+        NormalWindows(),
+        policy="randaugment",
+        curves="naive",
+        noise=Noise(sigma=0.5),
+        cutout=Cutout(length=8),
+        order=WINDOWS_FIRST,
+    )
+    chain = build_chain(augment, [100.0, 110.0, 120.0], 40).after_windows
+    assert len(chain.transforms) == 4
+    images = torch.randint(256, (6, 3, 40, 40), generator=torch.Generator().manual_seed(0)).byte()
+    key = DrawKey(0, 0, torch.arange(6))
+    expected, _ = chain(images, torch.arange(6), key)
+    beside = images.contiguous(memory_format=torch.channels_last)
+    assert torch.equal(chain(beside, torch.arange(6), key)[0], expected)
+
+
 def test_processes_read_their_own_part_and_each_sample_once_an_epoch(tmp_path):
     write_photos(tmp_path)
     recipe = small(tmp_path)
@@ -82,6 +102,27 @@ def broken(tmp_path):
 def test_a_broken_file_ends_the_run_by_name(tmp_path, broken):
     with pytest.raises(ValueError, match=str(broken)):
         run(small(tmp_path / "photos"), tmp_path / "run", workers=0)
+
+
+@pytest.mark.parametrize("unreadable", ["refuse", "skip"])
+def test_broken_files_that_are_measured_are_refused_before_a_run_begins(tmp_path, unreadable):
+    files = write_photos(tmp_path / "photos")
+    bad = files[-3:-1]
+    for file in bad:
+        file.write_bytes(b"")
+    rule = rf"photos/val, .* got 2 that cannot: {bad[0]}: an empty file; {bad[1]}: .*; restore"
+    with pytest.raises(ValueError, match=rule):
+        run(small(tmp_path / "photos", unreadable=unreadable), tmp_path / "run", workers=0)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_whose_share_of_a_step_is_all_broken_ends_with_a_remedy(tmp_path):
+    for file in write_photos(tmp_path / "photos")[:24]:
+        file.write_bytes(b"")
+    with pytest.raises(
+        ValueError, match=r"some of 10 files must be .*; `softaug data .* --decode`"
+    ):
+        run(small(tmp_path / "photos", unreadable="skip"), tmp_path / "run", workers=0)
 
 
 @pytest.mark.parametrize("workers", [0, 1])
