@@ -5,6 +5,7 @@ from softaug.label import MixedLabel, SoftLabel
 from softaug.losses import SoftLoss
 from softaug.mixing import CutMix, Mixup
 from softaug.online_smoothing import OnlineSmoothing
+from softaug.pairs import pair_weight
 from softaug.softening import confidence, retained
 from softaug.transforms import (
     SoftAffine,
@@ -38,5 +39,6 @@ __all__ = [
     "UniformCrop",
     "UniformResizedCrop",
     "confidence",
+    "pair_weight",
     "retained",
 ]

@@ -25,7 +25,7 @@ try:
     from softaug.report.evaluation import print_comparison, write_evaluation_report
     from softaug.training.command import train_command
     from softaug.training.demo import DemoSettings, run_demo
-    from softaug.training.supervised import StoppedError
+    from softaug.training.run import StoppedError
 except ImportError as missing:  # the core alone is installed
     sys.exit(_NEEDS_LAB.format(missing))
 
@@ -56,7 +56,7 @@ def bench(
 
     Args:
         suites: Which to run (crop, scaling, loss, memory, noise-erase, policy, input,
-            training, evaluation); none means all.
+            two-views, pairs, training, evaluation); none means all.
         rounds: How often each variant is timed; all variants take turns in each round.
         out: File for the numbers, as JSON.
         markdown: Page whose tables are replaced, such as docs/performance.md.

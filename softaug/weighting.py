@@ -1,5 +1,7 @@
 """How the samples' weights enter a batch."""
 
+from typing import Any
+
 import torch
 import torch.distributed as dist
 from torch import Tensor
@@ -30,8 +32,42 @@ def batch_weights(weights: Tensor, weighting: str) -> Tensor:
 
 def global_mean(values: Tensor) -> Tensor:
     """Mean over the values of all processes, a scalar; processes may hold unequal numbers."""
-    if not (dist.is_available() and dist.is_initialized()):
+    if not _several():
         return values.mean()
-    total = torch.stack([values.sum(), values.new_full((), values.numel())])
-    dist.all_reduce(total)
+    total = global_sum(torch.stack([values.sum(), values.new_full((), values.numel())]))
     return total[0] / total[1]
+
+
+def global_sum(values: Tensor) -> Tensor:
+    """Sum over all processes of the values that each holds in a place; they call it together.
+
+    A gradient is the sum of what flows back in every process. Where all compute the same loss
+    from the sum and average their gradients, as DistributedDataParallel does, that is the
+    gradient of this one loss.
+    """
+    if not _several():
+        return values
+    total: Tensor = _GlobalSum.apply(values)
+    return total
+
+
+class _GlobalSum(torch.autograd.Function):
+    """torch.distributed.nn.functional.all_reduce, which is deprecated."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor) -> Tensor:
+        return _all_reduced(values)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return _all_reduced(gradient)
+
+
+def _all_reduced(values: Tensor) -> Tensor:
+    total = values.detach().clone(memory_format=torch.contiguous_format)
+    dist.all_reduce(total)
+    return total
+
+
+def _several() -> bool:
+    return dist.is_available() and dist.is_initialized()

@@ -29,6 +29,7 @@ SIGNATURES = {
     "UniformResizedCrop": "size=224 scale=(0.08, 1.0) ratio=(0.75, 1.3333333333333333) k=2.0 "
     "antialias=True",
     "confidence": "retained num_classes",
+    "pair_weight": "boxes_a boxes_b k=4.0 mode='SA1' p_min=0.0",
     "retained": "visible k=2.0",
 }
 METHODS = {

@@ -12,11 +12,13 @@ from softaug.bench.input import input_suite
 from softaug.bench.loss import loss_suite
 from softaug.bench.memory import memory_suite
 from softaug.bench.noise_erase import noise_erase_suite
+from softaug.bench.pairs import pairs_suite
 from softaug.bench.policy import policy_suite
 from softaug.bench.scaling import scaling_suite
 from softaug.bench.show import check_markers, print_tables, write_markdown
 from softaug.bench.table import Table
 from softaug.bench.training import training_suite
+from softaug.bench.two_views import two_views_suite
 from softaug.checks import check_choice, refuse
 from softaug.files import write_json
 from softaug.training.environment import environment, package_version
@@ -29,6 +31,8 @@ SUITES: Mapping[str, Callable[[int], list[Table]]] = {
     "noise-erase": noise_erase_suite,
     "policy": policy_suite,
     "input": input_suite,
+    "two-views": two_views_suite,
+    "pairs": pairs_suite,
     "training": training_suite,
     "evaluation": evaluation_suite,
 }

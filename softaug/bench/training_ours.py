@@ -7,10 +7,10 @@ import torch
 from softaug.recipes.recipe import Recipe
 from softaug.training.batches import Batches
 from softaug.training.processes import Processes
+from softaug.training.run import LOOK
 from softaug.training.seeding import mix
 from softaug.training.setup import TrainingData, make_learner
 from softaug.training.stopwatch import Stopwatch
-from softaug.training.supervised import LOOK
 from softaug.training.window import Window
 
 ALONE = Processes(0, 1, torch.device("cpu"))

@@ -11,10 +11,11 @@ from torch import Generator, Tensor
 from softaug.checks import check_choice, check_whole, refuse
 from softaug.curves.subject import WHO, ImageOptions, Subject
 from softaug.data.images import Images
-from softaug.evaluation.run import chunks, predict
+from softaug.evaluation.run import predict
 from softaug.metrics import shifted
 from softaug.progress import progress
 from softaug.training.environment import num_cores
+from softaug.training.measure import chunks
 from softaug.training.seeding import mix
 from softaug.transforms.operations import OPERATIONS, apply_operation
 

@@ -44,9 +44,17 @@ def _crop_words(crop: Crop, size: int) -> str:
     if isinstance(crop, UniformOffsets):
         return f"offsets up to {crop.reach} of {size} pixels"
     if isinstance(crop, NormalWindows):
-        return f"windows of normal size and place, sigma {crop.sigma:g}"
+        return f"windows of normal size and place, sigma {crop.sigma:g}{_window_options(crop)}"
     least, most = crop.scale
     return f"windows of {100 * least:g} to {100 * most:g} % of the image"
+
+
+def _window_options(crop: NormalWindows) -> str:
+    """What is not as usual."""
+    usual = NormalWindows()
+    names = ("min_size", "offsets", "relative_to", "share_of", "antialias")
+    changed = [name for name in names if getattr(crop, name) != getattr(usual, name)]
+    return "".join(f", {name} {getattr(crop, name)}" for name in changed)
 
 
 def _k(k: float | None) -> str:

@@ -25,6 +25,8 @@ def evaluate_each(
         refuse("evaluate", "at least one run must be given", "none", "name a run's folder")
     if out is not None and not ensemble:
         refuse("evaluate", "out is for --ensemble; a run keeps its own evaluation", out)
+    if options.export is not None and len(runs) > 1:
+        refuse("evaluate", "export is for one run", f"{len(runs)} runs", "evaluate them apart")
     groups = [(run, runs_in(run)) for run in runs]
     if ensemble:
         together = [member for _, group in groups for member in group]

@@ -11,21 +11,24 @@ from rich.console import Console
 from torch import Tensor
 
 from softaug.checks import check_whole, refuse
-from softaug.data.images import Images, Source
+from softaug.data.images import Source
 from softaug.evaluation.also import read_all_also
 from softaug.evaluation.also_folder import resized
 from softaug.evaluation.commands import evaluate_command, shown_path
 from softaug.evaluation.examples import examples
+from softaug.evaluation.features import export_features, neighbour_errors, num_images
 from softaug.evaluation.image_values import image_intervals
 from softaug.evaluation.measure_list import CALIBRATION, list_measures
 from softaug.evaluation.measures import halves_temperatures, measures, per_class, scale
 from softaug.evaluation.result_files import EVALUATION, SCHEMA, read_evaluation, write_evaluation
 from softaug.evaluation.robustness import Ordeal, harmed, ordeals, summary
-from softaug.evaluation.run import TrainedRun, chunks, images_of, open_run, predict, runs_in
+from softaug.evaluation.run import TrainedRun, images_of, open_run, predict, runs_in
 from softaug.metrics import ensemble_logits, fit_temperature
 from softaug.progress import Show, progress
+from softaug.recipes.pretrain import PretrainRecipe
 from softaug.recipes.serialise import as_dict
-from softaug.training.environment import environment, num_cores
+from softaug.training.environment import environment
+from softaug.training.measure import chunks, workers_for
 from softaug.training.setup import load_images
 from softaug.training.tracking import read_metrics
 
@@ -47,6 +50,9 @@ class EvaluationOptions:
     """measure the test images also with these short edges, the centre kept; for folders"""
     draws: int = 3
     """placings of the patch, shifts and noises, averaged"""
+    export: Path | None = None
+    """a .safetensors file for the features and labels of training and test images; for one run
+    without labels"""
 
     def __post_init__(self) -> None:
         if check_whole("evaluate", "draws", self.draws, least=1) > MOST_DRAWS:
@@ -64,8 +70,11 @@ def evaluate_runs(
     own = _resolved(runs_in(out)) == _resolved(folders)  # `softaug evaluate OUT` is the same
     if not own:
         _check_no_member(out, folders)
-    members = [open_run(folder, options.data_dir, options.device) for folder in folders]
+    members = [
+        open_run(folder, options.data_dir, options.device, console=console) for folder in folders
+    ]
     _check_alike(members)
+    _check_export(members, options.export)
     if not own:
         _check_own(out, members)
     evaluation = Evaluation(members, options, console)
@@ -73,6 +82,8 @@ def evaluate_runs(
     named, ensemble_out = ([out], None) if own else (folders, out)
     command = evaluate_command(named, options.draws, options.also, options.resize, ensemble_out)
     write_evaluation({**found, "command": command}, evaluation.kept, out)
+    if options.export is not None:
+        evaluation.export(options.export)
     return read_evaluation(out)
 
 
@@ -92,6 +103,16 @@ def _check_alike(members: Sequence[TrainedRun]) -> None:
         if images_of(other) != images_of(first):
             rule = "runs of an ensemble must be for the same data, the same images held out"
             refuse("evaluate", rule, f"{images_of(other)} beside {images_of(first)}")
+
+
+def _check_export(members: Sequence[TrainedRun], path: Path | None) -> None:
+    if path is None:
+        return
+    if len(members) > 1 or not isinstance(members[0].recipe, PretrainRecipe):
+        rule = "export is for one run that learned without labels"
+        refuse("evaluate", rule, " and ".join(member.recipe.name for member in members))
+    if path.suffix != ".safetensors":
+        refuse("evaluate", "export must be a .safetensors file", path)
 
 
 def _check_own(out: Path, members: Sequence[TrainedRun]) -> None:
@@ -144,6 +165,7 @@ class Evaluation:
                 others = self._logits(source, name)
                 sets[name] = self._set(name, source, others, [temperature["others"]])
             robustness = {o.name: self._ordeal(o, logits) for o in self.ordeals}
+            features = self._features()  # none where labels were learned
         found = {
             "schema": SCHEMA,
             "kind": "evaluation",
@@ -159,6 +181,7 @@ class Evaluation:
             "fill": self.fill,
             "examples": examples(self.test, self.predict, self.ordeals[0]),
             "environment": environment(),
+            **features,
         }
         return {
             **found,
@@ -173,7 +196,7 @@ class Evaluation:
 
     def _logits(self, source: Source, note: str) -> Tensor:
         parts = []
-        for images in chunks(source, _workers(source)):
+        for images in chunks(source, workers_for(source)):
             parts.append(self.predict(images).cpu())
             self._tick(len(images), note)
         return torch.cat(parts)
@@ -209,7 +232,7 @@ class Evaluation:
         counts = torch.zeros(len(labels), len(ordeal.levels), dtype=torch.uint8)
         counts[:, 0] = draws * (whole.argmax(1) == labels)
         first = 0
-        for chunk, images in enumerate(chunks(self.test, _workers(self.test))):
+        for chunk, images in enumerate(chunks(self.test, workers_for(self.test))):
             rows = slice(first, first + len(images))
             here, mine = images.to(self.device), labels[rows].to(self.device)
             for place in range(1, len(ordeal.levels)):
@@ -223,6 +246,30 @@ class Evaluation:
         self.kept[f"{ordeal.name}_right"] = counts
         return summary(ordeal, counts, draws)
 
+    def _pretrained(self) -> PretrainRecipe | None:
+        """The recipe, if one network is measured that learned without labels."""
+        if len(self.members) == 1 and isinstance(self.recipe, PretrainRecipe):
+            return self.recipe
+        return None
+
+    def _features(self) -> dict[str, Any]:
+        """What the features are worth to nearest neighbours; empty where labels were learned."""
+        recipe = self._pretrained()
+        if recipe is None:
+            return {}
+        backbone = self.members[0].net.get_submodule("features")
+        found, wrong = neighbour_errors(backbone, recipe, self.data, self.test, self._tick)
+        self.kept |= wrong
+        return {"features": found}
+
+    def export(self, path: Path) -> None:
+        """Write features and labels of training and test images."""
+        recipe = self._pretrained()
+        assert recipe is not None, "others were refused"
+        backbone = self.members[0].net.get_submodule("features")
+        parts = {"train": self.data.train, self.split: self.test}
+        export_features(backbone, recipe, parts, path)
+
     def _tick(self, num: int, note: str) -> None:
         self._done += num
         self._show(self._done, note)
@@ -233,7 +280,9 @@ class Evaluation:
         levels = sum(len(ordeal.levels) - 1 for ordeal in self.ordeals)
         held_out = 0 if self.held_out is None else len(self.held_out.labels)
         others = sum(len(source.labels) for source in self.also.values())
-        return len(self.test.labels) * (1 + levels * self.options.draws) + held_out + others
+        features = num_images(self.data, self.test) if self._pretrained() else 0
+        passes = 1 + levels * self.options.draws
+        return len(self.test.labels) * passes + held_out + others + features
 
 
 def _parts(run: TrainedRun, data_dir: Path | None) -> tuple[str, Source, Source | None]:
@@ -264,7 +313,3 @@ def _describe_member(run: TrainedRun) -> dict[str, Any]:
         "weights_sha256": run.weights_sha256,
         "metrics": [row for row in read_metrics(run.folder) if row["step"] <= run.step],
     }
-
-
-def _workers(source: Source) -> int:
-    return 0 if isinstance(source, Images) else num_cores()

@@ -33,6 +33,7 @@ def image_values(
         values = _of_set(logits, labels, scaled)
         found[name] = {set_key(name, split, key): column for key, column in values.items()}
     found[split] |= _of_ordeals(evaluation["robustness"], kept)
+    found[split] |= _of_neighbours(kept)
     return found
 
 
@@ -61,6 +62,12 @@ def _of_set(logits: Tensor, labels: Tensor, scaled: Tensor) -> dict[str, Tensor]
         "brier": image_brier(logits.softmax(1), labels),
         "nll_scaled": image_nll(scaled, labels),
     }
+
+
+def _of_neighbours(kept: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Whether neighbours gave a wrong answer for each image, where they were asked."""
+    names = (name for name in kept if name.startswith("knn"))
+    return {name.replace("_wrong", "_error"): kept[name].double() for name in names}
 
 
 def _of_ordeals(robustness: Mapping[str, Any], kept: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -31,6 +31,7 @@ CALIBRATION = (
 _BY_KEY = {shown.key: shown for shown in CALIBRATION}
 _BEFORE = ("nll", "brier", "ece_10", "ece_15", "ece_15_mass")
 _AFTER = ("nll", "ece_15")
+FLOORS = {"knn_untrained_error": "untrained network", "knn_pixels_error": "raw pixels"}
 _HARMS = {"occlusion": "{:.0%} hidden", "shift": "{:.0%} left in frame", "noise": "noise {:g}"}
 
 
@@ -39,11 +40,12 @@ def list_measures(
 ) -> list[dict[str, Any]]:
     """Every measure with its value and its interval over images (None where there is none).
 
-    The measured split comes first, then harmed images, then second test sets, whose keys
-    begin with their name.
+    The measured split comes first, then nearest neighbours of features, then harmed images,
+    then second test sets, whose keys begin with their name.
     """
     split, sets = evaluation["split"], evaluation["sets"]
-    rows = [*_of_set(sets[split]), *_robustness(evaluation["robustness"])]
+    rows = [*_of_set(sets[split]), *_neighbours(evaluation.get("features"))]
+    rows += _robustness(evaluation["robustness"])
     for name, measured in sets.items():
         if name != split:
             rows += [(_named(name, split, shown), value) for shown, value in _of_set(measured)]
@@ -78,6 +80,14 @@ def _of_set(measured: Mapping[str, Any]) -> Iterator[tuple[Shown, float]]:
         yield _BY_KEY[key], measured["before"][key]
     for key in _AFTER:
         yield _scaled(_BY_KEY[key]), measured["after"][key]
+
+
+def _neighbours(features: Mapping[str, Any] | None) -> Iterator[tuple[Shown, float]]:
+    """Errors of nearest neighbours, where a network learned without labels."""
+    if features is not None:
+        yield Shown("knn_error", "Nearest neighbours: error, %"), features["knn_error"]
+        for kind, words in FLOORS.items():
+            yield Shown(kind, f"Nearest neighbours, {words}: error, %"), features[kind]
 
 
 def _scaled(shown: Shown) -> Shown:

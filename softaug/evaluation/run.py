@@ -1,26 +1,25 @@
 """A trained network, read back from its run's folder."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
+from rich.console import Console
 from torch import Tensor, nn
-from torch.utils.data import DataLoader
 
 from softaug.checks import refuse
-from softaug.data.images import Source
 from softaug.data.load import is_files
-from softaug.recipes import Recipe, from_dict
+from softaug.evaluation.probed import with_probe
+from softaug.recipes import AnyRecipe, Recipe, from_dict
 from softaug.training import checkpoint
-from softaug.training.batches import steps_per_epoch
-from softaug.training.learner import DTYPES
-from softaug.training.measure import Chunks
+from softaug.training.descent import DTYPES
 from softaug.training.members import member_folders
+from softaug.training.pair_learner import build_pair_net
 from softaug.training.processes import choose_device
 from softaug.training.run_folder import CHECKPOINTS, RECIPE
 from softaug.training.setup import TrainingData, build_net, fingerprint, load_data
+from softaug.training.steps import steps_per_epoch
 
 EMA_PREFIX = "module."
 
@@ -29,9 +28,9 @@ class TrainedRun(NamedTuple):
     """A run's recipe, images and network as they were when its last checkpoint was written."""
 
     folder: Path
-    recipe: Recipe
+    recipe: AnyRecipe
     data: TrainingData
-    net: nn.Module
+    net: nn.Module  # gives logits; of a run without labels it is `features` and a `probe`
     step: int
     num_steps: int  # of the whole training
     weights_sha256: str
@@ -44,8 +43,17 @@ def runs_in(folder: Path) -> list[Path]:
     return member_folders(folder) or [folder]
 
 
-def open_run(folder: Path, data_dir: Path | None, device: str, who: str = "evaluate") -> TrainedRun:
-    """Load the newest whole checkpoint of a run; what is missing is refused, in `who`'s name."""
+def open_run(
+    folder: Path,
+    data_dir: Path | None,
+    device: str,
+    who: str = "evaluate",
+    console: Console | None = None,
+) -> TrainedRun:
+    """Load the newest whole checkpoint of a run; what is missing is refused, in `who`'s name.
+
+    A network that learned without labels gets its linear probe, which is trained if need be.
+    """
     recipe = read_recipe(folder, who)
     kept = checkpoint.steps(folder / CHECKPOINTS)
     if not kept:
@@ -56,13 +64,17 @@ def open_run(folder: Path, data_dir: Path | None, device: str, who: str = "evalu
     if found.state.get("data", fingerprint(data)) != fingerprint(data):
         remedy = "restore recipe.json and the images, or train again"
         refuse(who, f"images must be those that {folder} was trained on", "others", remedy)
-    net = build_net(recipe, data)
+    net = build_net(recipe, data) if isinstance(recipe, Recipe) else build_pair_net(recipe, data)
     part = "ema" if "ema" in found.tensors else "model"
     _load_weights(net, found.tensors[part], folder, who)
     manifest = json.loads((found.path / checkpoint.MANIFEST).read_text())
     layout = torch.channels_last if recipe.compute.channels_last else torch.contiguous_format
     net = net.to(choose_device(device)).to(memory_format=layout).eval()  # the bits of training
     sha256 = manifest[f"{part}.safetensors"]
+    if not isinstance(recipe, Recipe):
+        quiet = console or Console(quiet=True)
+        backbone = net.get_submodule("backbone")
+        net = with_probe(backbone, recipe, data, folder, sha256, quiet).eval()
     num_steps = recipe.epochs * steps_per_epoch(len(data.train.labels), recipe)
     return TrainedRun(folder, recipe, data, net, found.state["step"], num_steps, sha256)
 
@@ -76,7 +88,7 @@ def images_of(run: TrainedRun) -> str:
     return f"{data.name} ({data.labels}{size}{held})"
 
 
-def read_recipe(folder: Path, who: str = "evaluate") -> Recipe:
+def read_recipe(folder: Path, who: str = "evaluate") -> AnyRecipe:
     """The recipe of a run's folder."""
     path = folder / RECIPE
     if not path.is_file():
@@ -123,10 +135,3 @@ def predict(run: TrainedRun, images: Tensor) -> Tensor:
     with torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
         logits: Tensor = run.net(images.to(device))
     return logits.float()
-
-
-def chunks(source: Source, workers: int) -> Iterator[Tensor]:
-    """The images of a source, 500 at a time, in order."""
-    stretches = Chunks(source, 0, len(source.labels))
-    few = min(workers, len(stretches))
-    return iter(DataLoader(stretches, batch_size=None, num_workers=few))

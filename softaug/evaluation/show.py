@@ -53,6 +53,9 @@ def show(
     """
     check_choice(WHO, "what", what, ("transforms",))
     chosen = read_recipe(recipe)
+    if not isinstance(chosen, Recipe):
+        remedy = "softaug.transforms.TwoViews makes its two views"
+        refuse(WHO, "the recipe must learn from labels", chosen.name, remedy)
     num_classes = count_classes(chosen.data) if classes is None else classes
     made = show_transforms(
         images, chosen, out, draws=draws, size=size, seed=seed, num_classes=num_classes

@@ -25,6 +25,7 @@ from softaug.metrics.calibration import (
 )
 from softaug.metrics.classes import class_brier, class_count, class_error, class_nll, confusion
 from softaug.metrics.ensemble import ensemble_logits, mean_probabilities
+from softaug.metrics.neighbours import knn_accuracy, knn_answers
 from softaug.metrics.occlusion import occlude
 from softaug.metrics.robustness import noisy, shifted
 from softaug.metrics.statistics import (
@@ -66,6 +67,8 @@ __all__ = [
     "image_error",
     "image_gap",
     "image_nll",
+    "knn_accuracy",
+    "knn_answers",
     "max_calibration_error",
     "mean_probabilities",
     "nll",

@@ -4,6 +4,15 @@ from softaug.recipes.catalogue import entries, find
 from softaug.recipes.crops import NormalOffsets, NormalWindows, UniformOffsets, UniformWindows
 from softaug.recipes.entry import Entry, header
 from softaug.recipes.paper_numbers import PaperNumber
+from softaug.recipes.pretrain import (
+    AnyRecipe,
+    BarlowTwinsSpec,
+    PairSpec,
+    PretrainRecipe,
+    ProbeSpec,
+    SimSiamSpec,
+    ViewsSpec,
+)
 from softaug.recipes.recipe import (
     Augment,
     Compute,
@@ -18,7 +27,9 @@ from softaug.recipes.recipe import (
 from softaug.recipes.serialise import as_dict, differences, from_dict
 
 __all__ = [
+    "AnyRecipe",
     "Augment",
+    "BarlowTwinsSpec",
     "Compute",
     "Cutout",
     "DataSpec",
@@ -29,10 +40,15 @@ __all__ = [
     "NormalOffsets",
     "NormalWindows",
     "Optim",
+    "PairSpec",
     "PaperNumber",
+    "PretrainRecipe",
+    "ProbeSpec",
     "Recipe",
+    "SimSiamSpec",
     "UniformOffsets",
     "UniformWindows",
+    "ViewsSpec",
     "as_dict",
     "differences",
     "entries",

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from softaug.recipes.paper_numbers import PaperNumber, paper_numbers
+from softaug.recipes.pretrain import AnyRecipe, PretrainRecipe
 from softaug.recipes.recipe import Recipe
 from softaug.recipes.serialise import as_dict, differences
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A recipe that can be trained by its name."""
+class AnyEntry:
+    """A recipe that can be trained by its name, with labels or without."""
 
-    recipe: Recipe
+    recipe: AnyRecipe
     about: str
     """one line: what it is, and why it differs from its parent"""
     paper: tuple[PaperNumber, ...]
     """the paper's results for this row, none of them measured here; empty where it has none"""
     cost: str
     """what one run takes"""
-    parent: Entry | None = field(default=None, repr=False)
+    parent: AnyEntry | None = field(default=None, repr=False)
     """the row it was made from"""
 
     @property
@@ -38,9 +39,31 @@ class Entry:
         return [line for line in lines if not line.startswith("name: ")]
 
 
+@dataclass(frozen=True)
+class Entry(AnyEntry):
+    """A recipe that learns from labels."""
+
+    recipe: Recipe
+
+
+@dataclass(frozen=True)
+class PretrainEntry(AnyEntry):
+    """A recipe that learns without labels."""
+
+    recipe: PretrainRecipe
+
+
+E = TypeVar("E", bound=AnyEntry)
+
+
 def root(recipe: Recipe, about: str, cost: str) -> Entry:
     """A row without a parent; the paper's numbers are found by its name."""
     return Entry(recipe, about, paper_numbers(recipe.name), cost)
+
+
+def pretrain_root(recipe: PretrainRecipe, about: str, cost: str) -> PretrainEntry:
+    """The same without labels."""
+    return PretrainEntry(recipe, about, paper_numbers(recipe.name), cost)
 
 
 def row_name(data: str, model: str, arm: str) -> str:
@@ -52,14 +75,21 @@ def row_name(data: str, model: str, arm: str) -> str:
     return f"{data}-{model.removeprefix(f'{data}-')}-{arm}"
 
 
-def derive(parent: Entry, arm: str, about: str, **changes: Any) -> Entry:
+def learner_name(recipe: AnyRecipe) -> str:
+    """The model, after the method where there are no labels, such as simsiam-resnet18."""
+    if isinstance(recipe, PretrainRecipe):
+        return f"{recipe.method.word}-{recipe.model}"
+    return recipe.model
+
+
+def derive(parent: E, arm: str, about: str, **changes: Any) -> E:
     """The row for `arm`: the recipe of `parent` with fields changed, at the same cost."""
-    name = row_name(parent.recipe.data.name, parent.recipe.model, arm)
+    name = row_name(parent.recipe.data.name, learner_name(parent.recipe), arm)
     recipe = replace(parent.recipe, name=name, **changes)
-    return Entry(recipe, about, paper_numbers(name), parent.cost, parent)
+    return replace(parent, recipe=recipe, about=about, paper=paper_numbers(name), parent=parent)
 
 
-def header(entry: Entry) -> str:
+def header(entry: AnyEntry) -> str:
     """Comment lines: the command, what the row is, what to expect, what it costs."""
     lines = [entry.command, entry.about]
     if entry.parent is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args
 
 from softaug.checks import (
     check_choice,
@@ -39,7 +39,8 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _check_not_negative(who: str, name: str, value: float) -> None:
+def check_not_negative(who: str, name: str, value: float) -> None:
+    """Refuse what is no finite number of at least 0."""
     if not (_is_number(value) and 0 <= value < float("inf")):
         refuse(who, f"{name} must be a number >= 0", value)
 
@@ -102,7 +103,7 @@ class Noise:
     """softening curve, for a loss that softens; None leaves labels whole"""
 
     def __post_init__(self) -> None:
-        _check_not_negative("augment.noise", "sigma", self.sigma)
+        check_not_negative("augment.noise", "sigma", self.sigma)
         check_positive("augment.noise", "noise_sd", self.noise_sd)
         check_softening("augment.noise", self.k)
 
@@ -202,7 +203,7 @@ class LossSpec:
         check_choice("loss", "weighting", self.weighting, WEIGHTINGS)
         check_share("loss", "label_smoothing", self.label_smoothing)
         check_share("loss", "online_smoothing", self.online_smoothing)
-        _check_not_negative("loss", "focal_gamma", self.focal_gamma)
+        check_not_negative("loss", "focal_gamma", self.focal_gamma)
         if self.prior != "uniform" and self.soften not in ("target", "both"):
             remedy = "soften the target, or leave the prior uniform"
             refuse("loss", "prior is for softened targets", f"soften {self.soften}", remedy)
@@ -243,7 +244,7 @@ class Optim:
     def __post_init__(self) -> None:
         check_positive("optim", "lr", self.lr)
         for name in ("momentum", "weight_decay", "warmup_epochs"):
-            _check_not_negative("optim", name, getattr(self, name))
+            check_not_negative("optim", name, getattr(self, name))
         if self.momentum >= 1:
             refuse("optim", "momentum must be below 1", self.momentum)
         if self.clip_norm is not None:
@@ -293,17 +294,40 @@ class Recipe:
     """networks of an ensemble, each trained by a seed of its own"""
 
     def __post_init__(self) -> None:
-        if not self.name or Path(self.name).name != self.name or self.name.startswith("."):
-            refuse("recipe", "name must be a word that can name a folder", repr(self.name))
-        check_known("recipe", "model", self.model)
-        check_whole("recipe", "epochs", self.epochs, least=1)
-        check_whole("recipe", "batch", self.batch, least=1)
-        check_whole("recipe", "seed", self.seed, least=0)
+        check_run(self)
         check_whole("recipe", "members", self.members, least=1)
         _check_together(self)
-        if self.optim.warmup_epochs >= self.epochs:
-            rule = f"optim.warmup_epochs must be below the {self.epochs} epochs"
-            refuse("recipe", rule, self.optim.warmup_epochs)
+
+
+class AnyRun(Protocol):
+    """What every recipe has, with labels or without."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def optim(self) -> Optim: ...
+    @property
+    def epochs(self) -> int: ...
+    @property
+    def batch(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+
+
+def check_run(recipe: AnyRun) -> None:
+    """Refuse a bad name, model, number of epochs, batch, seed or warm-up."""
+    name = recipe.name
+    if not name or Path(name).name != name or name.startswith("."):
+        refuse("recipe", "name must be a word that can name a folder", repr(name))
+    check_known("recipe", "model", recipe.model)
+    check_whole("recipe", "epochs", recipe.epochs, least=1)
+    check_whole("recipe", "batch", recipe.batch, least=1)
+    check_whole("recipe", "seed", recipe.seed, least=0)
+    if recipe.optim.warmup_epochs >= recipe.epochs:
+        rule = f"optim.warmup_epochs must be below the {recipe.epochs} epochs"
+        refuse("recipe", rule, recipe.optim.warmup_epochs)
 
 
 def _check_together(recipe: Recipe) -> None:

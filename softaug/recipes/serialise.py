@@ -7,23 +7,23 @@ from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from softaug.checks import check_choice, describe, nearest, refuse
-from softaug.recipes.recipe import Recipe
+from softaug.recipes.pretrain import AnyRecipe
 
 ABSENT = "(absent)"
 
 
-def as_dict(recipe: Recipe) -> dict[str, Any]:
+def as_dict(recipe: AnyRecipe) -> dict[str, Any]:
     """The recipe as JSON holds it: dicts, lists, strings, numbers, booleans and None."""
     plain: dict[str, Any] = json.loads(json.dumps(asdict(recipe)))
     return plain
 
 
-def from_dict(values: Mapping[str, Any]) -> Recipe:
-    """The recipe that `as_dict` made `values` from.
+def from_dict(values: Mapping[str, Any]) -> AnyRecipe:
+    """The recipe that `as_dict` made `values` from; the keys say of which kind it is.
 
     Every field must be there, known and of its type, so no typing error becomes a default.
     """
-    recipe: Recipe = _build(Recipe, values, "")
+    recipe: AnyRecipe = _build(AnyRecipe, values, "")
     return recipe
 
 

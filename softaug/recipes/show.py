@@ -10,9 +10,9 @@ from rich.text import Text
 
 from softaug.checks import nearest, refuse
 from softaug.recipes.catalogue import entries
-from softaug.recipes.entry import Entry, header
+from softaug.recipes.entry import AnyEntry, header
 from softaug.recipes.paper_numbers import spread
-from softaug.recipes.recipe import Recipe
+from softaug.recipes.pretrain import AnyRecipe
 from softaug.recipes.serialise import as_dict, dotted
 
 WIDE = 140  # columns; below, `about` goes under the name, which begins with data and model
@@ -40,7 +40,7 @@ def _print(text: str, console: Console) -> None:
     console.print(text, soft_wrap=True, markup=False, highlight=False)
 
 
-def matching(words: Sequence[str]) -> list[Entry]:
+def matching(words: Sequence[str]) -> list[AnyEntry]:
     """The rows whose name contains every word; none is refused with the nearest name."""
     found = [entry for entry in entries() if all(word in entry.recipe.name for word in words)]
     if not found:
@@ -58,7 +58,7 @@ def _remedy(words: Sequence[str]) -> str:
     return remedy or "`softaug recipes` lists them all"
 
 
-def _table(found: Sequence[Entry], width: int) -> Table:
+def _table(found: Sequence[AnyEntry], width: int) -> Table:
     table, wide = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False), width >= WIDE
     longest = max(len(entry.recipe.name) for entry in found)  # a name is never broken
     table.add_column("recipe", width=longest if wide else max(longest, width - OTHERS))
@@ -71,7 +71,7 @@ def _table(found: Sequence[Entry], width: int) -> Table:
     return table
 
 
-def _cells(entry: Entry, *, wide: bool) -> list[Text]:
+def _cells(entry: AnyEntry, *, wide: bool) -> list[Text]:
     recipe = entry.recipe
     if wide:
         start = [Text(recipe.name), Text(recipe.data.name), Text(recipe.model), Text(entry.about)]
@@ -80,7 +80,7 @@ def _cells(entry: Entry, *, wide: bool) -> list[Text]:
     return [*start, Text(_paper_error(entry)), Text(entry.cost)]
 
 
-def _paper_error(entry: Entry) -> str:
+def _paper_error(entry: AnyEntry) -> str:
     """The paper's first error on the row's own test images: tables agree but for its spread."""
     for number in entry.paper:
         if number.error is not None and not number.on:
@@ -88,7 +88,7 @@ def _paper_error(entry: Entry) -> str:
     return "-"
 
 
-def settings(recipe: Recipe) -> str:
+def settings(recipe: AnyRecipe) -> str:
     """Every setting of a recipe on a line of its own, by the name that overrides it."""
     flat = dotted(as_dict(recipe))
     return "\n".join(f"{name} = {json.dumps(value)}" for name, value in flat.items())

@@ -1,15 +1,10 @@
 """Augmented batches by step number: the same samples and draws in any number of processes."""
 
-import math
-import signal
-from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
 
-from softaug.checks import refuse
 from softaug.data.folder import FolderImages
 from softaug.data.images import Images, Source
 from softaug.draws import DrawKey, send
@@ -19,7 +14,7 @@ from softaug.recipes.recipe import Augment, Recipe
 from softaug.training.augmentation import Chain, build_chain, scheduled
 from softaug.training.mixing import image_mixing, step_key
 from softaug.training.processes import Processes
-from softaug.training.seeding import epoch_order
+from softaug.training.steps import Steps
 from softaug.training.stopwatch import Stopwatch
 from softaug.transforms import WindowCrop
 
@@ -43,12 +38,10 @@ class Augmented(NamedTuple):
     unreadable: tuple[str, ...] = ()
 
 
-class Batches(Dataset[Batch]):
-    """`batches[step]` is a pure function of the recipe, the step and the process's place.
+class Batches(Steps[Batch]):
+    """`batches[step]` is a pure function of the recipe, the step and the process's place."""
 
-    Each step takes the next `recipe.batch` samples of the epoch's order (the last one what is
-    left), each process a stretch of them.
-    """
+    recipe: Recipe
 
     def __init__(
         self,
@@ -58,33 +51,16 @@ class Batches(Dataset[Batch]):
         team: Processes,
         clock: Stopwatch,
     ) -> None:
-        self.recipe = recipe
+        super().__init__(recipe, len(source.labels), team)
         self.source = source
         self.data_mean = data_mean
-        self.team = team
         self.clock = clock
         self.mix = image_mixing(recipe.mix)
-        self.num = len(source.labels)
-        self.steps_per_epoch = steps_per_epoch(self.num, recipe)
-        self._order: tuple[int, Tensor] = (-1, torch.empty(0))
         self._chains: dict[Augment, Chain] = {}
-        _check_shares(self.num, recipe.batch, team.count)
         self._try_chains()
 
-    def __len__(self) -> int:
-        return self.recipe.epochs * self.steps_per_epoch
-
-    def index(self, step: int) -> Tensor:
-        """The samples of a step in all processes."""
-        epoch, place = divmod(step, self.steps_per_epoch)
-        if self._order[0] != epoch:
-            self._order = epoch, epoch_order(self.num, self.recipe.seed, epoch)
-        start = place * self.recipe.batch
-        return self._order[1][start : start + self.recipe.batch]
-
     def __getitem__(self, step: int) -> Batch:
-        together = self.index(step)
-        rows = torch.arange(len(together)).tensor_split(self.team.count)[self.team.rank]
+        together, rows = self.index(step), self.rows(step)
         seen = self._augmented(together[rows], step)
         if self.mix is None:
             return Batch(seen.images, seen.label, seen.sample, len(together), seen.unreadable)
@@ -156,43 +132,8 @@ class Batches(Dataset[Batch]):
         return torch.zeros(1, 3, edge, edge, dtype=torch.uint8)  # the first file may be broken
 
 
-def steps_per_epoch(num_images: int, recipe: Recipe) -> int:
-    """Steps that take every image once; the last one may be small."""
-    return math.ceil(num_images / recipe.batch)
-
-
-def _check_shares(num: int, batch: int, count: int) -> None:
-    for size in (min(num, batch), num % batch or batch):
-        if size < count:
-            rule = f"each of the {count} processes must get an image in every step"
-            got = f"a step of {size} images"
-            refuse("train", rule, got, "choose another batch or fewer processes")
-
-
 def on_device(source: Source, device: torch.device) -> Source:
     """The source with its images on the training device, if they are in memory."""
     if isinstance(source, Images):
         return Images(source.images.to(device), source.labels.to(device))
     return source
-
-
-def stream(batches: Batches, first: int, workers: int) -> Iterator[Batch]:
-    """The batches of all steps from `first` on; made ahead by `workers` processes if any."""
-    if workers == 0:
-        return map(batches.__getitem__, range(first, len(batches)))
-    steps: Iterable[int] = range(first, len(batches))
-    loader = DataLoader(
-        batches,
-        batch_size=None,
-        sampler=steps,
-        num_workers=workers,
-        pin_memory=batches.team.device.type == "cuda",
-        worker_init_fn=leave_signals,
-    )
-    return iter(loader)
-
-
-def leave_signals(worker: int) -> None:
-    """A worker ends with the run, which alone decides what a signal to all of them means."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -11,9 +11,10 @@ import tyro
 from rich.console import Console
 
 from softaug.checks import refuse
-from softaug.recipes import Recipe, find, from_dict
+from softaug.recipes import AnyRecipe, PretrainRecipe, Recipe, find, from_dict
 from softaug.training.members import train_members
 from softaug.training.options import RunOptions
+from softaug.training.selfsupervised import pretrain
 from softaug.training.supervised import train
 
 USAGE = """usage: softaug train RECIPE [OPTIONS]
@@ -35,10 +36,18 @@ class TrainCommand:
     recipe: Annotated[Recipe, tyro.conf.arg(name="")]
 
 
+@dataclass(frozen=True)
+class PretrainCommand:
+    """Train a recipe without labels; the same command again goes on where it stopped."""
+
+    options: Annotated[RunOptions, tyro.conf.arg(name="")]
+    recipe: Annotated[PretrainRecipe, tyro.conf.arg(name="")]
+
+
 class Trained(NamedTuple):
     """What was trained: one run, or the members of an ensemble."""
 
-    recipe: Recipe
+    recipe: AnyRecipe
     options: RunOptions
     folders: list[Path]
 
@@ -50,31 +59,50 @@ def train_command(arguments: Sequence[str]) -> Trained:
         print(USAGE)
         raise SystemExit(0 if "-h" in arguments or "--help" in arguments else 2)
     name, *changes = arguments
-    chosen = tyro.cli(
-        TrainCommand,
-        prog=f"softaug train {name}",
-        args=changes,
-        default=TrainCommand(RunOptions(), read_recipe(name)),
-        config=(tyro.conf.AvoidSubcommands,),
-    )
-    recipe, options = chosen.recipe, chosen.options
-    if recipe.members > 1:
+    recipe, options = _changed(read_recipe(name), name, changes)
+    if isinstance(recipe, Recipe) and recipe.members > 1:
         return Trained(recipe, options, train_members(recipe, options, console))
     folder = options.folder(recipe)
-    _print_result(train(recipe, options, console), folder, console)
+    if isinstance(recipe, Recipe):
+        told = _labels_told(train(recipe, options, console))
+    else:
+        told = _views_told(pretrain(recipe, options, console), folder)
+    console.print(f"{told}; {folder / 'result.json'}", highlight=False, soft_wrap=True)
     return Trained(recipe, options, [folder])
 
 
-def _print_result(result: Mapping[str, Any], folder: Path, console: Console) -> None:
-    console.print(
+def _changed(recipe: AnyRecipe, name: str, changes: Sequence[str]) -> tuple[AnyRecipe, RunOptions]:
+    """The recipe with the settings that the command line changes, and the options there."""
+    default = (
+        TrainCommand(RunOptions(), recipe)
+        if isinstance(recipe, Recipe)
+        else PretrainCommand(RunOptions(), recipe)
+    )
+    chosen = tyro.cli(
+        type(default),
+        prog=f"softaug train {name}",
+        args=changes,
+        default=default,
+        config=(tyro.conf.AvoidSubcommands,),
+    )
+    return chosen.recipe, chosen.options
+
+
+def _labels_told(result: Mapping[str, Any]) -> str:
+    return (
         f"{result['split']} error {result['error']:.2%}, NLL {result['nll']:.3f}, "
-        f"ECE {result['ece']:.2%}; {folder / 'result.json'}",
-        highlight=False,
-        soft_wrap=True,
+        f"ECE {result['ece']:.2%}"
     )
 
 
-def read_recipe(name: str) -> Recipe:
+def _views_told(result: Mapping[str, Any], folder: Path) -> str:
+    return (
+        f"{result['split']} error of nearest neighbours {result['knn_error']:.2%}, feature std "
+        f"{result['train_feature_std']:.2f}; `softaug evaluate {folder}` trains the probe"
+    )
+
+
+def read_recipe(name: str) -> AnyRecipe:
     """The recipe of that name, or in that JSON file."""
     if not name.endswith(".json"):
         return find(name).recipe

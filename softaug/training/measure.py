@@ -1,15 +1,17 @@
 """What a network makes of images it was not trained on."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
-from softaug.data.images import Source
+from softaug.data.images import Images, Source
 from softaug.metrics import calibration_error, error, nll
-from softaug.training.batches import leave_signals
-from softaug.training.learner import Learner
+from softaug.training.descent import Descent
+from softaug.training.environment import num_cores
+from softaug.training.steps import leave_signals
 
 CHUNK = 500  # images of CIFAR's size; fewer large ones
 CHUNK_PIXELS = CHUNK * 32 * 32
@@ -31,9 +33,21 @@ class Chunks(Dataset[Tensor]):
         return self.source.fetch(self.parts[place].to(self.source.labels.device))
 
 
-def measure(learner: Learner, source: Source, workers: int) -> dict[str, Any]:
+def chunks(source: Source, workers: int) -> Iterator[Tensor]:
+    """The images of a source, about 500 of CIFAR's size at a time, in order."""
+    stretches = Chunks(source, 0, len(source.labels))
+    few = min(workers, len(stretches))
+    return iter(DataLoader(stretches, batch_size=None, num_workers=few))
+
+
+def workers_for(source: Source) -> int:
+    """Processes that read ahead: a core each for files, none for images in memory."""
+    return 0 if isinstance(source, Images) else num_cores()
+
+
+def measure(learner: Descent, source: Source, workers: int) -> dict[str, Any]:
     """Error, NLL and calibration error (10 bins); processes share the images out."""
-    logits = predict(learner, source, workers).float().cpu()
+    logits = predict(learner, learner.measured, source, workers).float().cpu()
     labels = source.labels.cpu()
     return {
         "error": float(error(logits, labels)),
@@ -43,11 +57,14 @@ def measure(learner: Learner, source: Source, workers: int) -> dict[str, Any]:
 
 
 @torch.no_grad()
-def predict(learner: Learner, source: Source, workers: int) -> Tensor:
-    """Logits [N, C] of all images, in every process."""
+def predict(learner: Descent, net: nn.Module, source: Source, workers: int) -> Tensor:
+    """What `net`, all of the learner's network or a part, makes of all images, [N, C].
+
+    Every process has it; they share the images out.
+    """
     team, num = learner.team, len(source.labels)
     learner.share_statistics()
-    net = learner.measured.eval()
+    net.eval()
     first, last = (num * place // team.count for place in (team.rank, team.rank + 1))
     chunks = Chunks(source, first, last)
     loader = DataLoader(

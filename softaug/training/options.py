@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from softaug.checks import check_whole
-from softaug.recipes.recipe import Recipe
+from softaug.recipes.pretrain import AnyRecipe
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,6 @@ class RunOptions:
             if getattr(self, name) is not None:
                 check_whole("train", name, getattr(self, name), least=least)
 
-    def folder(self, recipe: Recipe) -> Path:
+    def folder(self, recipe: AnyRecipe) -> Path:
         """Where the run of a recipe goes."""
         return self.out or Path("runs") / f"{recipe.name}-seed{recipe.seed}"

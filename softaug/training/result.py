@@ -8,12 +8,12 @@ import torch
 
 from softaug.recipes.serialise import as_dict
 from softaug.training import checkpoint
+from softaug.training.descent import count_parameters
 from softaug.training.environment import environment
-from softaug.training.learner import count_parameters
 from softaug.training.run_folder import CHECKPOINTS
 
 if TYPE_CHECKING:
-    from softaug.training.supervised import Run
+    from softaug.training.run import Run
 
 SCHEMA = 1
 
@@ -30,8 +30,8 @@ def describe_result(run: Run, measured: dict[str, Any]) -> dict[str, Any]:
         "split": run.data.split,
         **measured,
         "train_loss": run.last_epoch.mean_loss,
-        "train_error": run.last_epoch.error,
-        "files_sha256": run.files,
+        f"train_{run.job.other}": run.last_epoch.mean_other,
+        "files_sha256": run.job.files,
         "skipped": run.skipped.files,
         "num_train": run.batches.num,
         "num_measured": len(run.data.measured.labels),
@@ -42,7 +42,7 @@ def describe_result(run: Run, measured: dict[str, Any]) -> dict[str, Any]:
         "seconds": round(run.seconds, 1),
         "images_per_second": round(num_images / run.seconds, 1),
         "time_shares": shares,
-        "augmentation_share": None if run.workers else shares["augment"],  # theirs is not seen
+        "augmentation_share": None if run.job.workers else shares["augment"],  # theirs is not seen
         "processes": run.team.count,
         "threads": torch.get_num_threads(),
         "device": device_name(run.team.device),

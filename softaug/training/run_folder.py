@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 
 from softaug.checks import refuse
 from softaug.files import write_json
-from softaug.recipes.recipe import Recipe
+from softaug.recipes.pretrain import AnyRecipe
 from softaug.recipes.serialise import as_dict, differences
 
 RECIPE = "recipe.json"
@@ -37,7 +37,7 @@ def locked(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def check_recipe(folder: Path, recipe: Recipe) -> None:
+def check_recipe(folder: Path, recipe: AnyRecipe) -> None:
     """Refuse a folder that holds steps of another recipe, showing the difference."""
     path = folder / RECIPE
     begun = (folder / RESULT).exists() or any((folder / CHECKPOINTS).glob("*step-*"))
@@ -50,7 +50,7 @@ def check_recipe(folder: Path, recipe: Recipe) -> None:
         raise ValueError(f"train: {rule}, or choose another --out{lines}")
 
 
-def keep_recipe(folder: Path, recipe: Recipe) -> None:
+def keep_recipe(folder: Path, recipe: AnyRecipe) -> None:
     """Write what is trained here."""
     write_json(as_dict(recipe), folder / RECIPE, indent=2)
 

@@ -18,6 +18,7 @@ from softaug.data.stats import channel_stats
 from softaug.losses import SoftLoss
 from softaug.models import Standardise, create
 from softaug.online_smoothing import OnlineSmoothing
+from softaug.recipes.pretrain import AnyRecipe
 from softaug.recipes.recipe import DataSpec, LossSpec, Recipe
 from softaug.training.batches import Batches
 from softaug.training.environment import num_cores, warm_allocator
@@ -46,7 +47,7 @@ def load_images(spec: DataSpec, data_dir: Path | None) -> ImageData:
     return load(spec.name, data_dir, spec.labels, spec.size, spec.resize, spec.unreadable)
 
 
-def load_data(recipe: Recipe, data_dir: Path | None) -> TrainingData:
+def load_data(recipe: AnyRecipe, data_dir: Path | None) -> TrainingData:
     """The recipe's images; bad files and impossible subsets are refused."""
     spec, data = recipe.data, load_images(recipe.data, data_dir)
     train, measured = parts(
@@ -131,7 +132,7 @@ def files_sha256(recipe: Recipe) -> dict[str, str]:
     }
 
 
-def prepare_machine(recipe: Recipe, options: RunOptions) -> None:
+def prepare_machine(recipe: AnyRecipe, options: RunOptions) -> None:
     """Threads, a warm allocator, and on GPUs kernels that give the same bits every time."""
     if options.threads is not None:
         torch.set_num_threads(options.threads)

@@ -6,7 +6,7 @@ from softaug.training.processes import Processes
 
 
 class SkippedFiles:
-    """Every file that any process skipped, as "PATH: reason"."""
+    """Every file that any process skipped, as "PATH: reason", with the first reason found."""
 
     def __init__(self, team: Processes) -> None:
         self.team = team
@@ -23,6 +23,14 @@ class SkippedFiles:
     def share(self) -> list[str]:
         """What is new since the last time; all processes call this together."""
         parts, self._lately = self.team.collect(sorted(self._lately)), set()
-        new = sorted({file for part in parts for file in part} - {*self.files})
+        known, new = {*map(_path, self.files)}, []
+        for file in sorted(file for part in parts for file in part):
+            if _path(file) not in known:
+                known.add(_path(file))
+                new.append(file)
         self.files += new
         return new
+
+
+def _path(file: str) -> str:
+    return file.rpartition(": ")[0]

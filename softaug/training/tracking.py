@@ -25,13 +25,13 @@ class Tracker:
         self._events = SummaryWriter(str(folder / "tensorboard"), purge_step=step + 1)
 
     def log(self, row: dict[str, Any]) -> None:
-        """Keep a row; it has a `step`."""
+        """Keep a row; it has a `step`, and may have a `warning` in words."""
         with self._path.open("a") as file:
             file.write(json.dumps(row) + "\n")
             file.flush()
             os.fsync(file.fileno())
         for name, value in row.items():
-            if name != "step":
+            if name not in ("step", "warning"):
                 self._events.add_scalar(name, value, row["step"])
         self._events.flush()
 

@@ -13,7 +13,7 @@ class Totals(NamedTuple):
     """Sums over the images of an epoch so far, in all processes."""
 
     loss: float = 0.0
-    wrong: float = 0.0
+    other: float = 0.0  # what a job watches beside the loss, such as wrong answers
     images: int = 0
 
     @property
@@ -21,12 +21,11 @@ class Totals(NamedTuple):
         return self.loss / max(self.images, 1)
 
     @property
-    def error(self) -> float:
-        """Share of wrong answers."""
-        return self.wrong / max(self.images, 1)
+    def mean_other(self) -> float:
+        return self.other / max(self.images, 1)
 
     def __add__(self, other: "Totals") -> "Totals":  # type: ignore[override]
-        return Totals(self.loss + other.loss, self.wrong + other.wrong, self.images + other.images)
+        return Totals(self.loss + other.loss, self.other + other.other, self.images + other.images)
 
 
 _NOTHING = Totals()
@@ -49,7 +48,7 @@ class Window:
         return len(self._entries)
 
     def add(self, step: int, index: Tensor, found: Tensor) -> None:
-        """Keep a step's losses and errors, [B, 2], of this process's samples `index`."""
+        """Keep the losses and what else is watched, [B, 2], of this process's samples."""
         self._entries.append((step, index, found))
 
     def close(
@@ -71,8 +70,8 @@ class Window:
             if not math.isfinite(row[0]):
                 self._refuse(step, index, losses.cpu()[:, 0], float(row[0]))
         totals = before
-        for loss, wrong, num in table[:-1].tolist():
-            totals = totals + Totals(loss, wrong, int(num))
+        for loss, watched, num in table[:-1].tolist():
+            totals = totals + Totals(loss, watched, int(num))
         pace = float(table[-1, 1]) / self.team.count / len(entries)
         return totals, bool(table[-1, 0] > 0), pace
 

@@ -2,6 +2,7 @@
 
 from softaug.transforms.affine import AffineParams, SoftAffine
 from softaug.transforms.base import SoftTransform
+from softaug.transforms.colour_jitter import ColourJitter, JitterParams
 from softaug.transforms.crop import CropParams, SoftCrop, UniformCrop
 from softaug.transforms.erase import EraseParams, SoftCutout, SoftErase
 from softaug.transforms.flip import FlipParams, HorizontalFlip
@@ -9,14 +10,17 @@ from softaug.transforms.noise import NoiseParams, SoftNoise
 from softaug.transforms.per_sample import PerSample, SeedParams
 from softaug.transforms.policy import PolicyParams, SoftPolicy
 from softaug.transforms.resized_crop import SoftResizedCrop, UniformResizedCrop
+from softaug.transforms.two_views import TwoViews, ViewParams, Views
 from softaug.transforms.windows import WindowCrop, WindowParams
 
 __all__ = [
     "AffineParams",
+    "ColourJitter",
     "CropParams",
     "EraseParams",
     "FlipParams",
     "HorizontalFlip",
+    "JitterParams",
     "NoiseParams",
     "PerSample",
     "PolicyParams",
@@ -29,8 +33,11 @@ __all__ = [
     "SoftPolicy",
     "SoftResizedCrop",
     "SoftTransform",
+    "TwoViews",
     "UniformCrop",
     "UniformResizedCrop",
+    "ViewParams",
+    "Views",
     "WindowCrop",
     "WindowParams",
 ]

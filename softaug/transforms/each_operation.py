@@ -1,12 +1,10 @@
 """A batch in which every image has an operation of its own; `operation` counts `OPERATIONS`."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
-from softaug.checks import eager_on_cpu
 from softaug.transforms.affine_map import render, share_in_frame
+from softaug.transforms.chosen import Part, put_chosen
 from softaug.transforms.fill import Fill, fill_values
 from softaug.transforms.operations import OPERATIONS, Change, check_operable
 
@@ -22,13 +20,14 @@ def apply_each(who: str, images: Tensor, operation: Tensor, strength: Tensor, fi
         maps = source_maps(operation, strength, images.shape[-2], images.shape[-1])
         return render(some, maps, fill_values(who, fill, some))
 
-    put = _put_rows if eager_on_cpu(images) else _put_masked
     moving = torch.zeros_like(operation, dtype=torch.bool)
     for index in _MOVING:
         moving = moving | (operation == index)
-    out = put(images.clone(), moving, move, images, operation, strength)
+    out = put_chosen(images.clone(), moving, move, images, operation, strength)
     for index, change in _CHANGING.items():
-        out = put(out, operation == index, _only_strength(change), images, operation, strength)
+        out = put_chosen(
+            out, operation == index, _only_strength(change), images, operation, strength
+        )
     return out
 
 
@@ -46,21 +45,5 @@ def source_maps(operation: Tensor, strength: Tensor, height: int, width: int) ->
     return maps
 
 
-Part = Callable[[Tensor, Tensor, Tensor], Tensor]
-
-
 def _only_strength(change: Change) -> Part:
     return lambda images, operation, strength: change(images, strength)
-
-
-def _put_rows(out: Tensor, chosen: Tensor, part: Part, *batch: Tensor) -> Tensor:
-    """`out` with the chosen images changed: only these are computed."""
-    rows = chosen.nonzero().squeeze(1)
-    if len(rows) == 0:
-        return out
-    return out.index_copy_(0, rows, part(*(values.index_select(0, rows) for values in batch)))
-
-
-def _put_masked(out: Tensor, chosen: Tensor, part: Part, *batch: Tensor) -> Tensor:
-    """The same without reading what is chosen: all images are computed."""
-    return torch.where(chosen.view(-1, 1, 1, 1), part(*batch), out)

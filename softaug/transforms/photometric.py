@@ -14,29 +14,29 @@ _GREY = (0.2989, 0.587, 0.114)  # shares of red, green and blue
 
 def brightness(images: Tensor, strength: Tensor) -> Tensor:
     """Toward black (below 0) or away from it."""
-    return _narrow(_wide(images) * _factors(images, strength)[0], images)
+    return adjust_brightness(images, _factor(strength))
 
 
 def color(images: Tensor, strength: Tensor) -> Tensor:
     """Toward the grey image (below 0) or away from it; one channel has no colour."""
-    return images if images.shape[1] == 1 else _blend(images, _grey(images), strength)
+    return adjust_saturation(images, _factor(strength))
 
 
 def contrast(images: Tensor, strength: Tensor) -> Tensor:
     """Toward the image's mean grey (below 0) or away from it."""
-    return _blend(images, _grey(images).mean(dim=(1, 2, 3), keepdim=True), strength)
+    return adjust_contrast(images, _factor(strength))
 
 
 def sharpness(images: Tensor, strength: Tensor) -> Tensor:
     """Toward the blurred image (below 0) or away from it; the outermost pixels stay."""
     if min(images.shape[-2:]) <= 2:
         return images
-    wide, (_, rest) = _wide(images), _factors(images, strength)
+    wide, (_, rest) = widen(images), _shares(images, _factor(strength))
     blurred = _blurred(wide)
     if images.dtype == torch.uint8:
         blurred = blurred.round_()
     change = F.pad(blurred - wide[..., 1:-1, 1:-1], (1, 1, 1, 1))
-    return _narrow(torch.addcmul(wide, change, rest), images)
+    return narrow(torch.addcmul(wide, change, rest), images)
 
 
 def posterize(images: Tensor, strength: Tensor) -> Tensor:
@@ -62,11 +62,11 @@ def solarize(images: Tensor, strength: Tensor) -> Tensor:
 
 def autocontrast(images: Tensor, strength: Tensor) -> Tensor:
     """Stretch each channel to the full range; a channel of one value stays as it is."""
-    wide = _wide(images)
+    wide = widen(images)
     low, high = wide.amin(dim=(2, 3), keepdim=True), wide.amax(dim=(2, 3), keepdim=True)
     flat = high == low
     step = ((high - low) * (1 / _top(images))).masked_fill(flat, 1)
-    return _narrow((wide - low.masked_fill(flat, 0)) / step, images)
+    return narrow((wide - low.masked_fill(flat, 0)) / step, images)
 
 
 def equalize(images: Tensor, strength: Tensor) -> Tensor:
@@ -100,25 +100,44 @@ def _levels(images: Tensor) -> Tensor:
     """Values as whole numbers 0..255."""
     if images.dtype == torch.uint8:
         return images.long()
-    return (_wide(images) * (256 - 1e-3)).long().clamp(0, 255)
+    return (widen(images) * (256 - 1e-3)).long().clamp(0, 255)
 
 
-def _blend(images: Tensor, other: Tensor, strength: Tensor) -> Tensor:
+def adjust_brightness(images: Tensor, factor: Tensor) -> Tensor:
+    """Values times `factor` [B]: 0 is black, 1 changes nothing."""
+    return narrow(widen(images) * _shares(images, factor)[0], images)
+
+
+def adjust_saturation(images: Tensor, factor: Tensor) -> Tensor:
+    """Colours times `factor` [B]: 0 is the grey image, 1 changes nothing."""
+    return images if images.shape[1] == 1 else _blend(images, _grey(images), factor)
+
+
+def adjust_contrast(images: Tensor, factor: Tensor) -> Tensor:
+    """Distance from the image's mean grey times `factor` [B]: 1 changes nothing."""
+    return _blend(images, _grey(images).mean(dim=(1, 2, 3), keepdim=True), factor)
+
+
+def _factor(strength: Tensor) -> Tensor:
+    return 1 + _WIDEST * strength
+
+
+def _blend(images: Tensor, other: Tensor, factor: Tensor) -> Tensor:
     """The sum of factor * images and (1 - factor) * other, within the range."""
-    factor, rest = _factors(images, strength)
+    own, rest = _shares(images, factor)
     # addcmul rounds once, as torchvision's sum does; else values on a whole number differ
-    return _narrow(torch.addcmul(_wide(images) * factor, other, rest), images)
+    return narrow(torch.addcmul(widen(images) * own, other, rest), images)
 
 
-def _factors(images: Tensor, strength: Tensor) -> tuple[Tensor, Tensor]:
+def _shares(images: Tensor, factor: Tensor) -> tuple[Tensor, Tensor]:
     """The image's own factor and the other image's, [B, 1, 1, 1]."""
-    factor = (1 + _WIDEST * strength).view(-1, 1, 1, 1)
-    return factor.to(_wide_type(images)), (1 - factor).to(_wide_type(images))
+    own = factor.view(-1, 1, 1, 1)
+    return own.to(_wide_type(images)), (1 - own).to(_wide_type(images))
 
 
 def _grey(images: Tensor) -> Tensor:
     """Brightness of each pixel, [B, 1, H, W]; whole numbers for uint8."""
-    wide = _wide(images)
+    wide = widen(images)
     if images.shape[1] == 1:
         return wide
     red, green, blue = wide.unsqueeze(2).unbind(1)
@@ -138,7 +157,8 @@ def _top(images: Tensor) -> int:
     return 255 if images.dtype == torch.uint8 else 1
 
 
-def _wide(images: Tensor) -> Tensor:
+def widen(images: Tensor) -> Tensor:
+    """The values as floats, float32 at least."""
     return images.to(_wide_type(images))
 
 
@@ -147,6 +167,6 @@ def _wide_type(images: Tensor) -> torch.dtype:
     return torch.float64 if images.dtype == torch.float64 else torch.float32
 
 
-def _narrow(wide: Tensor, like: Tensor) -> Tensor:
+def narrow(wide: Tensor, like: Tensor) -> Tensor:
     """Within the range and in the type of `like`; uint8 cuts fractions off."""
     return wide.clamp(0, _top(like)).to(like.dtype)

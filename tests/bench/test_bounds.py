@@ -3,7 +3,7 @@ import math
 import pytest
 
 from softaug.bench import input as from_files
-from softaug.bench import policy
+from softaug.bench import pairs, policy, two_views
 from softaug.bench.crop import KEYED, crop_bounds
 from softaug.bench.crop import OURS as OURS_CROP
 from softaug.bench.images import CONVERT
@@ -64,6 +64,19 @@ def test_policies_are_held_against_torchvisions_per_sample():
     rand, trivial = policy.policy_bounds(Timing({**ours, **theirs}))
     assert (rand.value, rand.limit, rand.passed) == (5.0, 5, True)
     assert (trivial.value, trivial.passed) == (4.9, False)
+
+
+@pytest.mark.parametrize(("share", "kept"), [(0.009, True), (0.011, False)])
+def test_weights_of_pairs_may_take_a_hundredth_of_a_step(share, kept):
+    (bound,) = pairs.pairs_table([1.0] * 3, [share] * 3, "a step").bounds
+    assert bound.value == pytest.approx(share)
+    assert bound.passed is kept
+
+
+def test_two_views_are_held_against_torchvisions_per_sample():
+    timing = Timing({two_views.OURS: [2.0] * 3, two_views.THEIRS: [9.8] * 3})
+    (bound,) = two_views.two_views_bounds(timing)
+    assert (bound.value, bound.limit, bound.passed) == (4.9, 5, False)
 
 
 def test_slope_is_the_power_of_the_size():

@@ -11,10 +11,12 @@ from softaug.bench.loss import loss_suite
 from softaug.bench.loss_variants import dense_divergence, loss_variants
 from softaug.bench.memory import memory_suite, peak_bytes
 from softaug.bench.noise_erase import noise_erase_suite
+from softaug.bench.pairs import pairs_suite
 from softaug.bench.photos import find_photos
 from softaug.bench.policy import policy_suite
 from softaug.bench.scaling import scaling_suite
 from softaug.bench.table import MISSING
+from softaug.bench.two_views import two_views_suite
 from softaug.label import SoftLabel
 
 TINY = {
@@ -25,6 +27,8 @@ TINY = {
     "noise-erase": lambda: noise_erase_suite(2, batch=4),
     "policy": lambda: policy_suite(2, batch=4),
     "input": lambda: input_suite(2, num=2),
+    "two-views": lambda: two_views_suite(2, batch=4),
+    "pairs": lambda: pairs_suite(2, num=8, batch=4),
     "evaluation": lambda: evaluation_suite(1, num_test=200, chunk=4),
 }
 

@@ -42,3 +42,12 @@ def test_a_soft_policy_names_its_curves_and_mixing_is_said_not_to_be_drawn():
     words = said(augment, mix=Mix("cutmix"), loss=replace(HARD.loss, soften="target")).split(", ")
     assert words[0] == "randaugment (naive curves)"
     assert words[-2:] == ["cutmix (not drawn)", "soft targets"]
+
+
+def test_windows_say_what_is_not_as_usual():
+    words = [
+        describe_augment(find(f"imagenet-resnet50-{arm}").recipe, 224)
+        for arm in ("soft", "soft-literal-offsets")
+    ]
+    assert "sigma 0.3; k = 2" in words[0]
+    assert "sigma 0.3, offsets literal; k = 2" in words[1]

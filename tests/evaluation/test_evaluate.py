@@ -19,8 +19,9 @@ from softaug.evaluation.evaluate import Evaluation, EvaluationOptions
 from softaug.evaluation.measures import measures
 from softaug.evaluation.result_files import read_evaluation
 from softaug.evaluation.robustness import harmed, ordeals
-from softaug.evaluation.run import chunks, open_run, predict, runs_in
+from softaug.evaluation.run import open_run, predict, runs_in
 from softaug.metrics import apply_temperature, ensemble_logits, error, fit_temperature
+from softaug.training.measure import chunks
 
 KEYS = {
     *("schema", "kind", "name", "recipe", "members", "class_names", "temperature", "sets"),

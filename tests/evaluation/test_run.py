@@ -6,7 +6,8 @@ import pytest
 import safetensors.torch
 import torch
 
-from softaug.evaluation.run import chunks, images_of, open_run, predict, read_recipe, runs_in
+from softaug.evaluation.run import images_of, open_run, predict, read_recipe, runs_in
+from softaug.training.measure import chunks
 
 
 def checkpoints(folder):

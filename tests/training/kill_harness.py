@@ -18,9 +18,11 @@ import torch
 from rich.console import Console
 from tiny_runs import rows, tiny, weights
 
-from softaug.training import checkpoint, supervised
+from softaug.training import checkpoint
+from softaug.training import run as loop
 from softaug.training.options import RunOptions
 from softaug.training.setup import load_data
+from softaug.training.supervised import train
 from softaug.training.tracking import METRICS, Tracker
 
 RECIPE = tiny(epochs=4, optim_ema=0.9, loss_online_smoothing=0.5)
@@ -40,7 +42,7 @@ def start(folder: Path, prepare: Callable[[], None] = lambda: None) -> int:
     try:
         prepare()
         options = RunOptions(out=folder, checkpoint_steps=2)
-        supervised.train(RECIPE, options, Console(file=sys.stderr))
+        train(RECIPE, options, Console(file=sys.stderr))
         os._exit(0)
     finally:
         os._exit(1)
@@ -126,7 +128,7 @@ def half_a_row() -> None:
 
 
 def before_the_result() -> None:
-    supervised.keep_result = die
+    loop.keep_result = die
 
 
 def killed_in_the_act(folder: Path, draw: random.Random) -> int:

@@ -4,9 +4,10 @@ from tiny_runs import STEPS, tiny
 
 from softaug.data.images import Images
 from softaug.recipes import Mix
-from softaug.training.batches import Batches, on_device, stream
+from softaug.training.batches import Batches, on_device
 from softaug.training.processes import Processes
 from softaug.training.setup import load_data
+from softaug.training.steps import stream
 from softaug.training.stopwatch import Stopwatch
 
 CPU = torch.device("cpu")

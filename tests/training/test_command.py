@@ -3,7 +3,7 @@ import json
 import sys
 
 import pytest
-from tiny_runs import tiny
+from tiny_runs import tiny, tiny_pairs
 
 from softaug import cli
 from softaug.recipes import as_dict, find
@@ -52,6 +52,34 @@ def test_a_run_goes_where_it_is_named_and_ends_with_its_numbers(softaug, tmp_pat
     assert said.splitlines()[-1].startswith(expected)
     assert result["recipe"]["data"]["per_class"] == 5
     assert softaug("train", "digits-resnet8-soft", *SMALL, "--seed", "3")[1].startswith("runs/")
+
+
+def test_a_run_without_labels_ends_with_its_neighbours_and_what_to_do_next(softaug, tmp_path):
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps(as_dict(tiny_pairs(epochs=1))))
+    code, said = softaug("train", file, "--weight.k", "2")
+    assert code == 0
+    result = json.loads((tmp_path / "runs/pairs-seed0/result.json").read_text())
+    assert result["recipe"]["weight"]["k"] == 2
+    assert said.splitlines()[-1] == (
+        f"validation error of nearest neighbours {result['knn_error']:.2%}, feature std "
+        f"{result['train_feature_std']:.2f}; `softaug evaluate runs/pairs-seed0` trains the "
+        "probe; runs/pairs-seed0/result.json"
+    )
+
+
+def test_the_help_of_a_recipe_without_labels_shows_its_settings(softaug):
+    code, said = softaug("train", "cifar10-simsiam-resnet18-sa1", "--help")
+    assert code == 0
+    for option in ("--weight.mode", "--method.bottleneck", "--probe.lr", "--views.scale"):
+        assert option in said
+    assert "--augment" not in said
+
+
+def test_views_are_not_shown_as_labelled_images_are(softaug):
+    code, said = softaug("show", "transforms", "a.png", "--recipe", "cifar10-simsiam-resnet18-sa1")
+    assert code == 2
+    assert "the recipe must learn from labels, got cifar10-simsiam-resnet18-sa1" in said
 
 
 def test_a_kept_recipe_is_a_recipe(softaug, tmp_path):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny_runs import rows, run, tiny, weights
+from tiny_runs import rows, run, tiny, tiny_pairs, weights
 
 from softaug.recipes import as_dict
 
@@ -41,14 +41,16 @@ def test_all_that_is_learned_was_compared(report):
     assert report["unbroken"]["kept"] == ["step-00000010", "step-00000012"]
 
 
-RECIPE = tiny(epochs=15)
+@pytest.fixture(params=[tiny(epochs=15), tiny_pairs(epochs=15)], ids=lambda recipe: recipe.name)
+def recipe(request):
+    return request.param
 
 
 @pytest.fixture
-def command(tmp_path):
-    """Starts `softaug train` on the tiny recipe."""
+def command(tmp_path, recipe):
+    """Starts `softaug train` on a tiny recipe, with labels or without."""
     file = tmp_path / "recipe.json"
-    file.write_text(json.dumps(as_dict(RECIPE)))
+    file.write_text(json.dumps(as_dict(recipe)))
     threads = str(torch.get_num_threads())
     options = ["--out", str(tmp_path / "run"), "--checkpoint-steps", "1", "--threads", threads]
 
@@ -75,7 +77,9 @@ def stop(process, folder, number):
     return process.returncode, said[-1] if said else ""
 
 
-def test_the_command_is_stopped_in_three_ways_and_ends_as_if_it_never_was(command, tmp_path):
+def test_the_command_is_stopped_in_three_ways_and_ends_as_if_it_never_was(
+    command, recipe, tmp_path
+):
     folder = tmp_path / "run"
     for number in (signal.SIGINT, signal.SIGTERM):
         code, said = stop(command(), folder, number)
@@ -88,6 +92,6 @@ def test_the_command_is_stopped_in_three_ways_and_ends_as_if_it_never_was(comman
     assert last_step(folder) < 45
     shown, complaints = command().communicate(timeout=100)
     assert "going on from step" in shown, complaints
-    run(RECIPE, tmp_path / "unbroken", checkpoint_steps=1)
+    run(recipe, tmp_path / "unbroken", checkpoint_steps=1)
     assert weights(folder) == weights(tmp_path / "unbroken")
     assert rows(folder) == rows(tmp_path / "unbroken")

@@ -10,7 +10,8 @@ from torch import nn
 from softaug import SoftLabel, SoftLoss
 from softaug.models import Standardise
 from softaug.recipes import Compute, Optim
-from softaug.training.learner import Learner, learning_rate, load_tensors
+from softaug.training.descent import learning_rate, load_tensors
+from softaug.training.learner import Learner
 from softaug.training.processes import Processes
 
 NUM_STEPS = 5

@@ -42,7 +42,7 @@ def make(ema=None):
 
 def test_images_are_taken_in_chunks_in_evaluation_mode():
     learner, data = make(), source()
-    logits = predict(learner, data, workers=0)
+    logits = predict(learner, learner.measured, data, workers=0)
     assert learner.net.sizes == [CHUNK, 7]
     assert not logits.requires_grad
     torch.testing.assert_close(logits, learner.net.eval()(data.images))
@@ -52,7 +52,7 @@ def test_images_are_taken_in_chunks_in_evaluation_mode():
 
 def test_the_numbers_are_those_of_torch():
     learner, data = make(), source()
-    logits, found = predict(learner, data, 0), measure(learner, data, workers=0)
+    logits, found = predict(learner, learner.measured, data, 0), measure(learner, data, workers=0)
     assert list(found) == ["error", "nll", "ece"]
     assert found["error"] == pytest.approx(float((logits.argmax(1) != data.labels).double().mean()))
     assert found["nll"] == pytest.approx(float(F.cross_entropy(logits, data.labels)), rel=1e-5)
@@ -67,7 +67,7 @@ def test_the_average_is_what_is_measured():
     learner, data = make(ema=0.5), source()
     for step in range(2):
         learner.step(step, data.images[:20], data.labels[:20], 20)
-    logits = predict(learner, data, 0)
+    logits = predict(learner, learner.measured, data, 0)
     torch.testing.assert_close(logits, learner.ema.module.eval()(data.images))
     assert not torch.allclose(logits, learner.net.eval()(data.images), atol=1e-3)
 
@@ -87,7 +87,8 @@ def test_two_processes_share_the_images_out():
     for rank in (0, 1):
         learner = make()
         learner.team = Share(rank, 2, CPU)
-        parts.append(predict(learner, data, 0))
-    torch.testing.assert_close(parts[0] + parts[1], predict(make(), data, 0))
+        parts.append(predict(learner, learner.measured, data, 0))
+    alone = make()
+    torch.testing.assert_close(parts[0] + parts[1], predict(alone, alone.measured, data, 0))
     empty = [int((part == 0).all(1).sum()) for part in parts]
     assert empty == [NUM - NUM // 2, NUM // 2]

@@ -11,7 +11,7 @@ import pytest
 import safetensors.torch
 import team_harness
 import torch
-from tiny_runs import rows, run, tiny, weights
+from tiny_runs import BARLOW, rows, run, tiny, tiny_pairs, weights
 
 from softaug.models.registry import MODELS
 from softaug.recipes import Mix, as_dict, from_dict
@@ -75,6 +75,11 @@ RUNS = {
     "norm": {"loss_online_smoothing": 0.5},
     "average": {"optim_ema": 0.5, "epochs": 4},
 }
+PAIRS = {
+    "simsiam": {"model": "group-norm"},
+    "simsiam-uneven": {"model": "group-norm", "batch": 25, "weight_mode": "SA2"},
+    "barlow-uneven": {"model": "group-norm", "batch": 25, "method": BARLOW},
+}
 LIKE_ONE = [name for name, changes in RUNS.items() if changes.get("model") == "group-norm"]
 
 
@@ -82,6 +87,7 @@ LIKE_ONE = [name for name, changes in RUNS.items() if changes.get("model") == "g
 def known_model():
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(MODELS, "group-norm", team_harness.group_norm)
+        patch.setattr(torch.nn, "BatchNorm1d", team_harness.SampleNorm)
         yield
 
 
@@ -122,9 +128,13 @@ def torchrun(place, name, commands):
     return process.returncode, said
 
 
+def recipe(name):
+    return tiny_pairs(**PAIRS[name]) if name in PAIRS else tiny(**RUNS[name])
+
+
 def train(place, name, *more, like="", act=None):
     file = place / f"{name}.recipe.json"
-    file.write_text(json.dumps(as_dict(tiny(**RUNS[like or name]))))
+    file.write_text(json.dumps(as_dict(recipe(like or name))))
     out = ["--out", str(place / name), "--threads", "1", "--checkpoint-steps", "1"]
     return {"arguments": ["train", str(file), *out, *more], "act": act}
 
@@ -135,7 +145,7 @@ def team(tmp_path_factory):
     place = tmp_path_factory.mktemp("team")
     terminate, kill = ({"step": 4, "rank": rank, "signal": n} for rank, n in ((1, 15), (None, 9)))
     commands = [
-        *(train(place, name) for name in RUNS),
+        *(train(place, name) for name in (*RUNS, *PAIRS)),
         train(place, "stopped", like="norm", act=terminate),
         train(place, "stopped", like="norm"),
         train(place, "even", "--optim.lr", "0.05"),
@@ -163,17 +173,30 @@ def test_two_processes_learn_what_one_learns(team, name, tmp_path, one_thread):
     result, _ = run(tiny(**RUNS[name]), tmp_path)
     found = json.loads((team.place / name / "result.json").read_text())
     assert found["processes"] == 2
-    for column in ("train_loss", "train_error", "lr"):
-        expected = [row[column] for row in rows(tmp_path)]
-        assert [row[column] for row in rows(team.place / name)] == pytest.approx(expected, abs=1e-5)
     assert found["error"] == result["error"]
-    last = result["weights"]
-    files = [safetensors.torch.load_file(place / last) for place in (team.place / name, tmp_path)]
+    assert_alike(team.place / name, tmp_path, result, ("train_loss", "train_error", "lr"))
+
+
+def assert_alike(folder, expected, result, columns):
+    """The same rows and last weights, but for rounding."""
+    for column in columns:
+        values = [row[column] for row in rows(expected)]
+        assert [row[column] for row in rows(folder)] == pytest.approx(values, abs=1e-5)
+    files = [safetensors.torch.load_file(one / result["weights"]) for one in (folder, expected)]
     torch.testing.assert_close(*files, rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", PAIRS)
+def test_two_processes_learn_from_pairs_what_one_learns(team, name, tmp_path, one_thread):
+    result, _ = run(recipe(name), tmp_path)
+    found = json.loads((team.place / name / "result.json").read_text())
+    assert found["processes"] == 2
+    assert found["knn_error"] == pytest.approx(result["knn_error"], abs=0.05)
+    assert_alike(team.place / name, tmp_path, result, ("train_loss", "lr"))
+
+
 def test_a_process_asked_to_stop_stops_all_and_they_go_on_later(team):
-    assert team.codes[0] == team.codes[1] == [0] * len(RUNS) + [130, 0, 2]
+    assert team.codes[0] == team.codes[1] == [0] * len(RUNS | PAIRS) + [130, 0, 2]
     assert weights(team.place / "stopped") == weights(team.place / "norm")
     assert rows(team.place / "stopped") == rows(team.place / "norm")
     assert "stopped after step 5 of 6" in team.said

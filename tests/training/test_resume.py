@@ -11,16 +11,18 @@ from pathlib import Path
 import pytest
 import torch
 from rich.console import Console
-from tiny_runs import STEPS, before_step, rows, run, tiny, weights
+from tiny_runs import BARLOW, STEPS, before_step, rows, run, tiny, tiny_pairs, weights
 
 from softaug.recipes import Augment, UniformOffsets
-from softaug.training import checkpoint, supervised
+from softaug.training import checkpoint
+from softaug.training import run as loop
 from softaug.training.checkpoint import load, steps
 from softaug.training.learner import Learner
 from softaug.training.options import RunOptions
+from softaug.training.run import StoppedError
 from softaug.training.run_folder import keep_recipe
 from softaug.training.setup import files_sha256
-from softaug.training.supervised import StoppedError, train
+from softaug.training.supervised import train
 from softaug.training.window import NonFiniteLossError
 from softaug.transforms.curves import NAIVE, Curve, write_curves
 
@@ -75,7 +77,7 @@ def test_equal_runs_have_equal_weights_and_another_seed_others(unbroken, tmp_pat
 
 
 def test_a_finished_run_returns_at_once(unbroken, monkeypatch):
-    monkeypatch.setattr(supervised, "Run", None)  # nothing is even loaded
+    monkeypatch.setattr(loop, "Run", None)  # nothing is even loaded
     before = weights(unbroken)
     result, said = run(tiny(), unbroken)
     assert said.strip() == f"{unbroken} is finished"
@@ -195,9 +197,20 @@ def test_an_average_of_the_weights_survives_a_crash(tmp_path, monkeypatch):
     assert [again[name] for name in ("error", "nll")] == [result[name] for name in ("error", "nll")]
 
 
+@pytest.mark.parametrize("changes", [{"optim_ema": 0.8}, {"method": BARLOW}], ids=str)
+def test_pairs_survive_a_crash(tmp_path, monkeypatch, changes):
+    recipe = tiny_pairs(**changes)
+    result, _ = run(recipe, tmp_path / "whole")
+    folder = crashed(tmp_path / "run", monkeypatch, 5, recipe, checkpoint_steps=2)
+    again, said = run(recipe, folder, checkpoint_steps=2)
+    assert "going on from step 4 of 6" in said
+    assert_like(folder, tmp_path / "whole")
+    assert again["knn_error"] == result["knn_error"]
+
+
 def test_a_crash_after_the_last_step_needs_no_step_more(unbroken, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(supervised, "keep_result", lambda folder, result: crash())
+        patch.setattr(loop, "keep_result", lambda folder, result: crash())
         with pytest.raises(CrashError):
             run(tiny(), tmp_path)
     monkeypatch.setattr(Learner, "step", None)
@@ -341,7 +354,7 @@ def test_a_schedule_that_will_break_is_refused_before_the_first_step(tmp_path):
 def test_other_images_than_at_the_start_are_refused(tmp_path, monkeypatch):
     folder = crashed(tmp_path / "run", monkeypatch, STEPS + 1)
     fewer = {"num_train": 40, "num_measured": 30, "sha256": "another"}
-    monkeypatch.setattr(supervised, "fingerprint", lambda data: fewer)
+    monkeypatch.setattr(loop, "fingerprint", lambda data: fewer)
     with pytest.raises(ValueError, match=r"the images must be those that .* was begun with"):
         run(tiny(), folder)
 

@@ -1,6 +1,5 @@
 """Training on photographs: windows are drawn before decoding, whoever decodes them."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 import torch
 from photos import write_photos
 from PIL import Image
-from tiny_runs import rows, run, weights
+from tiny_runs import before_step, rows, run, weights
 
 from softaug import DrawKey
 from softaug.recipes import Augment, Cutout, Mix, Noise, NormalWindows, find
@@ -136,11 +135,20 @@ def test_a_broken_file_is_named_once_counted_and_left_out(tmp_path, broken, work
     assert result["skipped"][0].startswith(str(broken))
 
 
-def test_what_was_skipped_is_known_after_a_stop(tmp_path, broken):
+def test_what_was_skipped_is_known_after_a_crash(tmp_path, broken, monkeypatch):
     recipe = small(tmp_path / "photos", unreadable="skip")
-    run(replace(recipe, epochs=2), tmp_path / "run", workers=0)
-    last = max((tmp_path / "run" / "checkpoints").glob("step-*"))
-    assert len(json.loads((last / "state.json").read_text())["skipped"]) == 1
+    with monkeypatch.context() as patch:
+        before_step(patch, 4, crash)  # in the second epoch
+        with pytest.raises(RuntimeError, match="crash"):
+            run(recipe, tmp_path / "run", workers=0)
+    result, said = run(recipe, tmp_path / "run", workers=0)
+    assert "going on from step 3" in said
+    assert len(result["skipped"]) == 1
+    assert str(broken) not in said
+
+
+def crash():
+    raise RuntimeError("crash")
 
 
 def test_the_loss_of_a_broken_file_counts_as_nothing(tmp_path, broken):

@@ -18,8 +18,8 @@ def found(*losses, wrong=()):
 def test_totals_are_sums_and_means_over_images():
     together = Totals(3.0, 1.0, 4) + Totals(1.0, 1.0, 4)
     assert together == Totals(4.0, 2.0, 8)
-    assert (together.mean_loss, together.error) == (0.5, 0.25)
-    assert (Totals().mean_loss, Totals().error) == (0.0, 0.0)
+    assert (together.mean_loss, together.mean_other) == (0.5, 0.25)
+    assert (Totals().mean_loss, Totals().mean_other) == (0.0, 0.0)
 
 
 def test_a_window_sums_up_and_is_empty_then():

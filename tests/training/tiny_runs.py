@@ -8,9 +8,22 @@ from typing import Any
 
 from rich.console import Console
 
-from softaug.recipes import Recipe, find
+from softaug.recipes import (
+    AnyRecipe,
+    BarlowTwinsSpec,
+    DataSpec,
+    Optim,
+    PairSpec,
+    PretrainRecipe,
+    ProbeSpec,
+    Recipe,
+    SimSiamSpec,
+    find,
+)
 from softaug.training.learner import Learner
 from softaug.training.options import RunOptions
+from softaug.training.pair_learner import PairLearner
+from softaug.training.selfsupervised import pretrain
 from softaug.training.supervised import train
 from softaug.training.tracking import read_metrics
 
@@ -21,7 +34,30 @@ def tiny(**changes: Any) -> Recipe:
     """50 digits in batches of 20, measured on 30 others; a change's name may be dotted by _."""
     recipe = find("digits-resnet8-soft").recipe
     recipe = replace(recipe, data=replace(recipe.data, per_class=5, validation=30))
-    recipe = replace(recipe, epochs=2, batch=20)
+    return changed(replace(recipe, epochs=2, batch=20), changes)
+
+
+def tiny_pairs(**changes: Any) -> PretrainRecipe:
+    """The same images for SimSiam with SA#1, with heads 16 wide."""
+    recipe = PretrainRecipe(
+        "pairs",
+        "resnet8",
+        data=DataSpec("digits", per_class=5, validation=30),
+        weight=PairSpec("SA1"),
+        method=SimSiamSpec(hidden=16, bottleneck=4, num_layers=2),
+        optim=Optim(lr=0.05),
+        epochs=2,
+        batch=20,
+        probe=ProbeSpec(epochs=3, lr=0.5, batch=20),
+    )
+    return changed(recipe, changes)
+
+
+BARLOW = BarlowTwinsSpec(hidden=16)
+
+
+def changed(recipe: AnyRecipe, changes: dict[str, Any]) -> Any:
+    """A copy of the recipe with these changes."""
     for name, value in changes.items():
         part, _, field = name.partition("_")
         if field:
@@ -30,10 +66,11 @@ def tiny(**changes: Any) -> Recipe:
     return recipe
 
 
-def run(recipe: Recipe, out: Path, **options: Any) -> tuple[dict[str, Any], str]:
+def run(recipe: AnyRecipe, out: Path, **options: Any) -> tuple[dict[str, Any], str]:
     """Train; the result and what was said."""
     console = Console(file=io.StringIO())
-    result = train(recipe, RunOptions(out=out, **options), console)
+    begin: Any = train if isinstance(recipe, Recipe) else pretrain
+    result = begin(recipe, RunOptions(out=out, **options), console)
     return result, console.file.getvalue()  # type: ignore[attr-defined]
 
 
@@ -54,12 +91,15 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 
 
 def before_step(monkeypatch: Any, number: int, action: Any) -> None:
-    """Have `action()` called before the step of that number."""
-    step = Learner.step
+    """Have `action()` called before the step of that number, with labels or without."""
+    for kind in (Learner, PairLearner):
+        monkeypatch.setattr(kind, "step", _spied(kind.step, number, action))
 
-    def spied(self: Learner, now: int, *arguments: Any) -> Any:
+
+def _spied(step: Any, number: int, action: Any) -> Any:
+    def spied(self: Any, now: int, *arguments: Any) -> Any:
         if now == number:
             action()
         return step(self, now, *arguments)
 
-    monkeypatch.setattr(Learner, "step", spied)
+    return spied

@@ -6,7 +6,7 @@ from scipy import stats
 from torchvision.transforms import v2
 
 from softaug import DrawKey, SoftPolicy
-from softaug.transforms import PolicyParams, each_operation
+from softaug.transforms import PolicyParams, chosen
 from softaug.transforms.curves import NAIVE, Curve
 from softaug.transforms.operations import OPERATIONS, apply_operation, in_frame
 
@@ -135,7 +135,7 @@ def test_rows_and_masks_give_the_same_pixels(policy, monkeypatch):
     images = pictures(60)
     params = policy.draw(images, key=DrawKey(1, 0, torch.arange(60)))
     rows = policy.apply(images, params)
-    monkeypatch.setattr(each_operation, "eager_on_cpu", lambda images: False)
+    monkeypatch.setattr(chosen, "eager_on_cpu", lambda images: False)
     assert torch.equal(policy.apply(images, params), rows)
 
 

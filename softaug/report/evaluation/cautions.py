@@ -6,14 +6,16 @@ from softaug.report.evaluation.settings import recipe_settings
 from softaug.report.evaluation.shapes import Arm, Comparison, Evaluation
 from softaug.report.headline import join
 
+_FLOORS = ("knn_untrained_error", "knn_pixels_error")
+
 
 def cautions(comparison: Comparison) -> list[str]:
-    """Sentences about runs that were not trained to their end, not measured on a test set, or
-    not trained or measured alike; none if all is well.
+    """Sentences about runs that were not trained to their end or too little, not measured on a
+    test set, or not trained or measured alike; none if all is well.
     """
     arms = comparison["arms"]
     every = [evaluation for arm in arms for evaluation in arm["evaluations"]]
-    found = [_unfinished(arms), _no_test(every)]
+    found = [_unfinished(arms), _no_test(every), *map(_floors, arms)]
     found += [_seeds_differ(arm) for arm in arms]
     found += [_draws(every), _temperature(every), _members(every), _seeds(arms)]
     return [sentence for sentence in found if sentence]
@@ -38,6 +40,21 @@ def _no_test(evaluations: list[Evaluation]) -> str:
     return (
         f"There is no test set: all was measured on {split} images, which were held out of the "
         "training set. Settings that were chosen by them make them look too good."
+    )
+
+
+def _floors(arm: Arm) -> str:
+    """Features that tell classes apart no better than what nobody trained."""
+    values = arm["values"]
+    floors = [values[key] for key in _FLOORS if key in values]
+    if "knn_error" not in values or not floors:
+        return ""
+    least = [min(together) for together in zip(*floors, strict=True)]
+    if all(ours < floor for ours, floor in zip(values["knn_error"], least, strict=True)):
+        return ""
+    return (
+        f"The budget was too small: nearest neighbours by the features of {arm['name']} are "
+        "wrong as often as by raw pixels or an untrained network."
     )
 
 

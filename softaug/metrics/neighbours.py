@@ -1,0 +1,94 @@
+"""How well features tell classes apart, without training anything on them."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from softaug.checks import check_integers, check_positive, check_whole, describe, refuse
+
+WHO = "knn_accuracy"
+_MOST_SIMILARITIES = 2**24  # at once: 64 MB
+
+
+def knn_accuracy(
+    train_features: Tensor,
+    train_labels: Tensor,
+    features: Tensor,
+    labels: Tensor,
+    k: int = 200,
+    temperature: float = 0.1,
+) -> Tensor:
+    """Share of the features [N, D] whose label wins the vote of their `k` nearest neighbours.
+
+    Near is a high cosine s to one of the training features [M, D], whose vote for its own label
+    counts exp(s / temperature) (Wu et al. 2018). Of equal votes the lower class wins.
+
+    >>> known = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0]])
+    >>> asked = torch.tensor([[3.0, 1.0], [0.0, 1.0]])
+    >>> knn_accuracy(known, torch.tensor([0, 1, 1]), asked, torch.tensor([0, 0]), k=1)
+    tensor(0.5000, dtype=torch.float64)
+    """
+    _check_features("features", features)
+    _check_labels("labels", labels, features)
+    found = knn_answers(train_features, train_labels, features, k, temperature)
+    return (found == labels.to(found.device)).double().mean()
+
+
+def knn_answers(
+    train_features: Tensor,
+    train_labels: Tensor,
+    features: Tensor,
+    k: int = 200,
+    temperature: float = 0.1,
+) -> Tensor:
+    """The label that wins the vote of the `k` nearest neighbours, [N]; see `knn_accuracy`.
+
+    >>> known = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0]])
+    >>> knn_answers(known, torch.tensor([0, 1, 1]), torch.tensor([[1.0, 3.0]]), k=2)
+    tensor([1])
+    """
+    _check_features("train_features", train_features)
+    _check_features("features", features)
+    _check_labels("train_labels", train_labels, train_features)
+    if features.shape[1] != train_features.shape[1]:
+        rule = f"features must have as many dimensions as train_features, {train_features.shape[1]}"
+        refuse(WHO, rule, features.shape[1])
+    if check_whole(WHO, "k", k, least=1) > len(train_features):
+        refuse(WHO, f"k must be at most the number of train_features, {len(train_features)}", k)
+    check_positive(WHO, "temperature", temperature)
+    return _vote(_unit(train_features), train_labels.long(), _unit(features), k, temperature)
+
+
+def _vote(known: Tensor, labels: Tensor, asked: Tensor, k: int, temperature: float) -> Tensor:
+    """The class that wins for each of the asked features, [N]."""
+    labels, num_classes = labels.to(known.device), int(labels.max()) + 1
+    winners = []
+    for part in asked.split(max(1, _MOST_SIMILARITIES // len(known))):  # type: ignore[no-untyped-call]
+        near = (part @ known.T).topk(k, dim=1)  # the nearest first
+        worth = ((near.values - near.values[:, :1]) / temperature).exp()  # never overflows
+        votes = worth.new_zeros(len(part), num_classes)
+        winners.append(votes.scatter_add_(1, labels[near.indices], worth).argmax(1))
+    return torch.cat(winners)
+
+
+def _unit(features: Tensor) -> Tensor:
+    return F.normalize(features.to(torch.promote_types(features.dtype, torch.float32)), dim=1)
+
+
+def _check_features(name: str, value: Any) -> None:
+    floating = isinstance(value, Tensor) and value.is_floating_point()
+    if not floating or value.ndim != 2 or value.numel() == 0:
+        refuse(WHO, f"{name} must be a non-empty floating-point tensor [N, D]", describe(value))
+    if not bool(torch.stack(value.aminmax()).isfinite().all()):
+        refuse(WHO, f"{name} must be finite", "NaN or infinity", "did the training diverge?")
+
+
+def _check_labels(name: str, labels: Any, features: Tensor) -> None:
+    if not isinstance(labels, Tensor) or labels.shape != features.shape[:1]:
+        rule = f"{name} must be a tensor [N] with one label for each of {len(features)} features"
+        refuse(WHO, rule, describe(labels))
+    check_integers(WHO, name, labels)
+    if int(labels.min()) < 0:
+        refuse(WHO, f"{name} must be >= 0", int(labels.min()), "labels are class indices")

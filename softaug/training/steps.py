@@ -1,0 +1,97 @@
+"""Which samples a step takes, and the stream of what becomes of them."""
+
+import math
+import signal
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import Protocol, TypeVar
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+from softaug.checks import refuse
+from softaug.training.processes import Processes
+from softaug.training.seeding import epoch_order
+
+B = TypeVar("B")
+
+
+class Course(Protocol):
+    """What the order of samples depends on: a recipe, or a part of one."""
+
+    @property
+    def epochs(self) -> int: ...
+    @property
+    def batch(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+
+
+class Steps(Dataset[B]):
+    """`steps[step]` is what this process gets of a step.
+
+    Each step takes the next `recipe.batch` samples of the epoch's order (the last one what is
+    left), each process a stretch of them, which holds at least `least`.
+    """
+
+    def __init__(self, recipe: Course, num: int, team: Processes, least: int = 1) -> None:
+        self.recipe, self.num, self.team = recipe, num, team
+        self.steps_per_epoch = steps_per_epoch(num, recipe)
+        self._order: tuple[int, Tensor] = (-1, torch.empty(0))
+        _check_shares(num, recipe.batch, team.count, least)
+
+    def __len__(self) -> int:
+        return self.recipe.epochs * self.steps_per_epoch
+
+    @abstractmethod
+    def __getitem__(self, step: int) -> B: ...
+
+    def index(self, step: int) -> Tensor:
+        """The samples of a step in all processes."""
+        epoch, place = divmod(step, self.steps_per_epoch)
+        if self._order[0] != epoch:
+            self._order = epoch, epoch_order(self.num, self.recipe.seed, epoch)
+        start = place * self.recipe.batch
+        return self._order[1][start : start + self.recipe.batch]
+
+    def rows(self, step: int) -> Tensor:
+        """Which of a step's samples are this process's."""
+        every = torch.arange(len(self.index(step)))
+        return every.tensor_split(self.team.count)[self.team.rank]
+
+
+def steps_per_epoch(num_images: int, recipe: Course) -> int:
+    """Steps that take every image once; the last one may be small."""
+    return math.ceil(num_images / recipe.batch)
+
+
+def _check_shares(num: int, batch: int, count: int, least: int) -> None:
+    for size in (min(num, batch), num % batch or batch):
+        if size < count * least:
+            some = "an image" if least == 1 else f"{least} images"
+            rule = f"each of the {count} processes must get {some} in every step"
+            got = f"a step of {size} images"
+            refuse("train", rule, got, "choose another batch or fewer processes")
+
+
+def stream(steps: Steps[B], first: int, workers: int) -> Iterator[B]:
+    """What becomes of all steps from `first` on; made ahead by `workers` processes if any."""
+    if workers == 0:
+        return map(steps.__getitem__, range(first, len(steps)))
+    numbers: Iterable[int] = range(first, len(steps))
+    loader = DataLoader(
+        steps,
+        batch_size=None,
+        sampler=numbers,
+        num_workers=workers,
+        pin_memory=steps.team.device.type == "cuda",
+        worker_init_fn=leave_signals,
+    )
+    return iter(loader)
+
+
+def leave_signals(worker: int) -> None:
+    """A worker ends with the run, which alone decides what a signal to all of them means."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)

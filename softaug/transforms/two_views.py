@@ -1,0 +1,134 @@
+"""Two random views of each image, for learning without labels."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from torch import Generator, Tensor, nn
+
+from softaug.checks import check_images, check_share, describe, refuse
+from softaug.draws import DrawKey
+from softaug.transforms.colour_jitter import ColourJitter, JitterParams
+from softaug.transforms.flip import FlipParams, HorizontalFlip
+from softaug.transforms.resize_matrix import resize_windows
+from softaug.transforms.resized_crop import UniformResizedCrop
+from softaug.transforms.windows import WindowParams
+
+WHO = "TwoViews"
+
+
+class Views(NamedTuple):
+    """Two views of each image, and the box of the image that each shows."""
+
+    first: Tensor  # [B, C, size, size]
+    second: Tensor  # [B, C, size, size]
+    boxes_first: Tensor  # [B, 4] int64: x1, y1, x2, y2 in pixels of the image
+    boxes_second: Tensor  # [B, 4] int64
+
+
+class ViewParams(NamedTuple):
+    """What makes one view of each image."""
+
+    window: WindowParams
+    colour: JitterParams
+    flip: FlipParams
+
+
+class TwoViews(nn.Module):
+    """SimSiam's augmentation for CIFAR: `views(images [B, C, H, W]) -> Views`.
+
+    Each view is a window of a random share `scale` of the area and a random `ratio` of its
+    edges, resized; then, with probability `jitter_p`, brightness, contrast, saturation and hue
+    within `jitter`, in random order; grey with `grey_p`; flipped with `flip_p`. All is drawn for
+    each image and each view. With a key, the first view has twice the key's stream and the
+    second the one after it, so that draws depend on seed, epoch, sample and view alone.
+
+    Images are uint8, or floats in [0, 1]: put it before normalising.
+
+    >>> import torch
+    >>> images = torch.zeros(2, 3, 32, 32, dtype=torch.uint8)
+    >>> views = TwoViews()(images, key=DrawKey(seed=0, epoch=0, index=torch.arange(2)))
+    >>> views.first.shape, views.boxes_first.tolist()
+    (torch.Size([2, 3, 32, 32]), [[2, 2, 23, 23], [3, 11, 25, 30]])
+    """
+
+    def __init__(
+        self,
+        size: int = 32,
+        scale: tuple[float, float] = (0.2, 1.0),
+        ratio: tuple[float, float] = (3 / 4, 4 / 3),
+        jitter: Sequence[float] = (0.4, 0.4, 0.4, 0.1),
+        jitter_p: float = 0.8,
+        grey_p: float = 0.2,
+        flip_p: float = 0.5,
+    ) -> None:
+        super().__init__()
+        for name, share in (("jitter_p", jitter_p), ("grey_p", grey_p), ("flip_p", flip_p)):
+            check_share(WHO, name, share)
+        self.crop = UniformResizedCrop(size, scale, ratio)
+        brightness, contrast, saturation, hue = _check_jitter(jitter)
+        self.colour = ColourJitter(brightness, contrast, saturation, hue, jitter_p, grey_p)
+        self.flip = HorizontalFlip(flip_p)
+
+    def forward(
+        self, images: Tensor, *, generator: Generator | None = None, key: DrawKey | None = None
+    ) -> Views:
+        """Draw and render both views."""
+        first = self.draw(images, 0, generator=generator, key=key)
+        second = self.draw(images, 1, generator=generator, key=key)
+        return Views(
+            self.render(images, first),
+            self.render(images, second),
+            first.window.boxes,
+            second.window.boxes,
+        )
+
+    def draw(
+        self,
+        images: Tensor,
+        view: int,
+        *,
+        generator: Generator | None = None,
+        key: DrawKey | None = None,
+    ) -> ViewParams:
+        """What makes view 0 or 1 of each image; reads only the shape."""
+        _check_batch(images)
+        if isinstance(key, DrawKey):
+            key = view_key(key, view)
+        return ViewParams(
+            self.crop.draw(images, generator=generator, key=key),
+            self.colour.draw(images, generator=generator, key=key),
+            self.flip.draw(images, generator=generator, key=key),
+        )
+
+    def render(self, images: Tensor, params: ViewParams) -> Tensor:
+        """One view of each image, [B, C, size, size]; no randomness."""
+        _check_batch(images)
+        view = resize_windows(images, params.window, self.crop.size)  # never leaves the image
+        return self.flip.apply(self.colour.apply(view, params.colour), params.flip)
+
+    def finish(self, windows: Tensor, view: int, key: DrawKey) -> Tensor:
+        """View 0 or 1 of images whose windows [B, C, size, size] are cut out already.
+
+        The windows must be drawn by `crop` with the key that `view_key` gives.
+        """
+        own = view_key(key, view)
+        coloured = self.colour.apply(windows, self.colour.draw(windows, key=own))
+        return self.flip.apply(coloured, self.flip.draw(windows, key=own))
+
+
+def view_key(key: DrawKey, view: int) -> DrawKey:
+    """The key of view 0 or 1: each has a stream of its own."""
+    return key._replace(stream=2 * key.stream + view)
+
+
+def _check_jitter(jitter: Any) -> Sequence[float]:
+    if not isinstance(jitter, Sequence) or isinstance(jitter, str) or len(jitter) != 4:
+        rule = "jitter must be four numbers: brightness, contrast, saturation, hue"
+        refuse(WHO, rule, describe(jitter))
+    return jitter
+
+
+def _check_batch(images: Any) -> None:
+    check_images(WHO, images)
+    if images.ndim != 4:
+        refuse(WHO, "images must be [B, C, H, W]", describe(images), "use image.unsqueeze(0)")
