@@ -4,6 +4,7 @@ import math
 import signal
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
+from traceback import clear_frames
 from typing import Protocol, TypeVar
 
 import torch
@@ -88,7 +89,22 @@ def stream(steps: Steps[B], first: int, workers: int) -> Iterator[B]:
         pin_memory=steps.team.device.type == "cuda",
         worker_init_fn=leave_signals,
     )
-    return iter(loader)
+    return _until_it_fails(iter(loader))
+
+
+def _until_it_fails(coming: Iterator[B]) -> Iterator[B]:
+    """What `coming` gives; its workers end with it, also when one of them refuses a file.
+
+    The traceback of what a worker raised holds `coming`, so its workers would live on, and at
+    exit Python would wait for them for ever.
+    """
+    try:
+        yield from coming
+    except Exception as broken:
+        clear_frames(broken.__traceback__)
+        raise
+    finally:
+        del coming
 
 
 def leave_signals(worker: int) -> None:

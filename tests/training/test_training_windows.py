@@ -1,6 +1,7 @@
 """Training on photographs: windows are drawn before decoding, whoever decodes them."""
 
 from dataclasses import replace
+from multiprocessing import active_children
 
 import numpy as np
 import pytest
@@ -102,6 +103,15 @@ def broken(tmp_path):
 def test_a_broken_file_ends_the_run_by_name(tmp_path, broken):
     with pytest.raises(ValueError, match=str(broken)):
         run(small(tmp_path / "photos"), tmp_path / "run", workers=0)
+
+
+def test_workers_end_when_one_of_them_refuses_a_file(tmp_path, broken):
+    with pytest.raises(ValueError, match=str(broken)) as held:  # and with it, the traceback
+        run(small(tmp_path / "photos"), tmp_path / "run", workers=1)
+    left = active_children()
+    for worker in left:
+        worker.kill()  # else a failure here would never end
+    assert (left, held.type) == ([], ValueError)
 
 
 @pytest.mark.parametrize("unreadable", ["refuse", "skip"])
