@@ -5,14 +5,13 @@ from typing import NamedTuple, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from softaug.checks import refuse
 from softaug.data.decoding import Decode, decoder
 from softaug.data.image_file import ImageFile, open_image
 from softaug.draws import DrawKey
-from softaug.transforms.windows import WindowCrop, WindowParams, frame, visible_part
+from softaug.transforms.windows import WindowCrop, WindowParams, visible_part
 
 MOST_BYTES = 64 * 2**20  # of files that are open at a time: 600 of ImageNet's
 MOST_LISTED = 20
@@ -34,10 +33,13 @@ class WindowBatch(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What is visible of a window, the window's corners, and the part's place in it."""
+    """What `WindowCrop.resize` takes: what is visible of a window, its corners, the part's place.
 
-    pixels: NDArray[np.uint8]  # [h, w, 3]
-    corners: list[int]  # in the image, as large as that was decoded
+    Corners and place are in the image, as large as that was decoded.
+    """
+
+    pixels: Tensor  # [3, h, w] uint8, colours side by side in memory
+    corners: list[int]
     place: tuple[int, int]  # x, y
 
 
@@ -57,7 +59,7 @@ def read_windows(paths: Sequence[str], crop: WindowCrop, key: DrawKey, skip: boo
         for place, (row, corners) in enumerate(zip(opened, params.boxes.tolist(), strict=True)):
             part = tries(row, decode_part, decode, opened[row], corners, crop.size)
             if part is not None:
-                batch[len(rows)] = finish(part, crop).permute(1, 2, 0).numpy()
+                batch[len(rows)] = crop.resize(*part).permute(1, 2, 0).numpy()
                 rows.append(row)
                 kept.append(place)
         drawn.append([values[kept] for values in params])
@@ -138,18 +140,8 @@ def decode_part(decode: Decode, file: ImageFile, corners: list[int], size: int) 
     corners[0], corners[1] = min(corners[0], width - 1), min(corners[1], height - 1)
     corners[2], corners[3] = max(corners[2], 1), max(corners[3], 1)
     box = visible_part(corners, height, width)
-    return Part(decode(file, box, scale), corners, (box[0] - corners[0], box[1] - corners[1]))
-
-
-def finish(part: Part, crop: WindowCrop) -> Tensor:
-    """The window filled around what it shows and resized, [3, size, size]."""
-    left, top, right, bottom = part.corners
-    pixels = part.pixels
-    if pixels.shape[:2] != (bottom - top, right - left):
-        row = crop.fill_row(torch.from_numpy(pixels).permute(2, 0, 1), right - left).numpy()
-        pixels = np.empty((bottom - top, right - left, 3), np.uint8)
-        frame(pixels, part.pixels, part.place, row)
-    return crop.resize(torch.from_numpy(pixels).permute(2, 0, 1), part.corners, (left, top))
+    pixels = torch.from_numpy(decode(file, box, scale)).permute(2, 0, 1)
+    return Part(pixels, corners, box[:2])
 
 
 def jpeg_scale(file: ImageFile, edge: int, size: int) -> int:

@@ -299,7 +299,18 @@ class Recipe:
         _check_together(self)
 
 
-class AnyRun(Protocol):
+class Course(Protocol):
+    """What the order of samples depends on: a recipe, or a part of one."""
+
+    @property
+    def epochs(self) -> int: ...
+    @property
+    def batch(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+
+
+class AnyRun(Course, Protocol):
     """What every recipe has, with labels or without."""
 
     @property
@@ -308,12 +319,6 @@ class AnyRun(Protocol):
     def model(self) -> str: ...
     @property
     def optim(self) -> Optim: ...
-    @property
-    def epochs(self) -> int: ...
-    @property
-    def batch(self) -> int: ...
-    @property
-    def seed(self) -> int: ...
 
 
 def check_run(recipe: AnyRun) -> None:

@@ -5,28 +5,18 @@ import signal
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from traceback import clear_frames
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from softaug.checks import refuse
+from softaug.recipes.recipe import Course
 from softaug.training.processes import Processes
 from softaug.training.seeding import epoch_order
 
 B = TypeVar("B")
-
-
-class Course(Protocol):
-    """What the order of samples depends on: a recipe, or a part of one."""
-
-    @property
-    def epochs(self) -> int: ...
-    @property
-    def batch(self) -> int: ...
-    @property
-    def seed(self) -> int: ...
 
 
 class Steps(Dataset[B]):

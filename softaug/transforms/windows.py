@@ -124,20 +124,16 @@ class WindowCrop(SoftTransform[WindowParams]):
         """The part in a window of fill, its colours side by side in memory: resized faster."""
         left, top, right, bottom = corners
         window = part.new_empty(bottom - top, right - left, len(part))
-        row = self.fill_row(part, right - left)
-        frame(window, part.permute(1, 2, 0), (place[0] - left, place[1] - top), row)
+        fill = fill_values(self.name, self.fill, part.unsqueeze(0))[0]  # [C or 1, 1, 1]
+        row = fill.permute(1, 2, 0)[0].expand(right - left, len(part)).contiguous()
+        _frame(window, part.permute(1, 2, 0), (place[0] - left, place[1] - top), row)
         return window.permute(2, 0, 1)
 
-    def fill_row(self, part: Tensor, width: int) -> Tensor:
-        """A row of fill for a window that shows `part` [C, h, w], [width, C]."""
-        fill = fill_values(self.name, self.fill, part.unsqueeze(0))[0]  # [C or 1, 1, 1]
-        return fill.permute(1, 2, 0)[0].expand(width, len(part)).contiguous()
 
-
-def frame(window: Any, part: Any, place: tuple[int, int], row: Any) -> None:
+def _frame(window: Tensor, part: Tensor, place: tuple[int, int], row: Tensor) -> None:
     """Write `part` [h, w, C] into `window` [H, W, C] at (x, y), and `row` [W, C] around it.
 
-    Tensors or arrays. Whole rows are written: to fill all pixels alike is 20 x slower.
+    Whole rows are written: to fill all pixels alike is 20 x slower.
     """
     height, width = window.shape[:2]
     left, right = (min(max(x, 0), width) for x in (place[0], place[0] + part.shape[1]))
