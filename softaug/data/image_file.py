@@ -9,12 +9,13 @@ from softaug.data.jpeg_head import plain_jpeg
 from softaug.data.jpeg_scans import check_scans
 
 JPEGS = ("JPEG", "MPO")
+Data = bytes | memoryview
 
 
 class ImageFile(NamedTuple):
     """A file's bytes, and the height and width of the image as it is looked at."""
 
-    data: bytes
+    data: Data
     height: int
     width: int
     is_jpeg: bool
@@ -27,14 +28,18 @@ class ImageFile(NamedTuple):
 
 
 def open_image(path: str) -> ImageFile:
-    """Read a file once; what is no image, or a part of one, raises the reason why.
+    """Read a file; see `describe`."""
+    with open(path, "rb", buffering=0) as file:
+        return describe(file.read())
+
+
+def describe(data: Data) -> ImageFile:
+    """What the head of a file says; what is no image, or a part of one, raises the reason why.
 
     A JPEG that ends before its end marker is such a part, and so is one with a marker amid its
     image data: a window that does not reach what is missing could be decoded, but the same
     file would fail, or be grey, in another epoch.
     """
-    with open(path, "rb", buffering=0) as file:
-        data = file.read()
     head = plain_jpeg(data)
     if head is None:
         return _open_with_pillow(data)
@@ -42,7 +47,7 @@ def open_image(path: str) -> ImageFile:
     return ImageFile(data, head.height, head.width, is_jpeg=True, is_plain=True)
 
 
-def _open_with_pillow(data: bytes) -> ImageFile:
+def _open_with_pillow(data: Data) -> ImageFile:
     if not data:
         raise ValueError("an empty file")
     stream = io.BytesIO(data)
@@ -57,7 +62,7 @@ def _open_with_pillow(data: bytes) -> ImageFile:
     return _described(data, image)
 
 
-def _described(data: bytes, image: Image.Image) -> ImageFile:
+def _described(data: Data, image: Image.Image) -> ImageFile:
     orientation = image.getexif().get(ExifTags.Base.Orientation, 1)
     turned = orientation in range(2, 9) and image.format != "TIFF"  # Pillow turns these itself
     width, height = reversed(image.size) if turned and orientation >= 5 else image.size

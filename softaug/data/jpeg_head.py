@@ -15,12 +15,12 @@ class JpegHead(NamedTuple):
     scan: int
 
 
-def plain_jpeg(data: bytes) -> JpegHead | None:
+def plain_jpeg(data: bytes | memoryview) -> JpegHead | None:
     """The head of a JPEG of 8 bits, grey or in colour, with nothing that could turn it.
 
     None of any other file, be it whole or broken: it is left to Pillow.
     """
-    if not data.startswith(b"\xff\xd8"):
+    if data[:2] != b"\xff\xd8":
         return None
     try:
         return _walk(data)
@@ -28,7 +28,7 @@ def plain_jpeg(data: bytes) -> JpegHead | None:
         return None
 
 
-def _walk(data: bytes) -> JpegHead | None:
+def _walk(data: bytes | memoryview) -> JpegHead | None:
     """From marker to marker: 0xff, what it is, and the length of what follows in two bytes."""
     place, height, width = 2, 0, 0
     while data[place] == 0xFF:
@@ -50,5 +50,5 @@ def _is_passed_over(marker: int) -> bool:
     return marker in (0xC4, 0xDB, 0xDD, 0xFE) or 0xE0 <= marker <= 0xEF
 
 
-def _number(data: bytes, place: int) -> int:
+def _number(data: bytes | memoryview, place: int) -> int:
     return data[place] << 8 | data[place + 1]

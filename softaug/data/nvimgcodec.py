@@ -40,8 +40,8 @@ class NvImageCodec:
         if scale > 1 or not file.is_plain or right < LEAST_WIDTH:
             return pillow.decode(file, box, scale)
         region = self._library.Region(top, left, bottom, right)
-        stream = self._library.CodeStream(file.data).get_sub_code_stream(region=region)
-        image = self._decoder.decode(stream)
+        stream = self._library.CodeStream(np.frombuffer(file.data, np.uint8))
+        image = self._decoder.decode(stream.get_sub_code_stream(region=region))
         if image is None:  # Pillow knows the reason, or can decode it
             return pillow.decode(file, box)
         return np.asarray(image)

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from softaug.checks import refuse
 from softaug.data.decoding import Decode, decoder
-from softaug.data.image_file import ImageFile, open_image
+from softaug.data.file_memory import FileMemory
+from softaug.data.image_file import ImageFile, describe
 from softaug.draws import DrawKey
 from softaug.transforms.windows import WindowCrop, WindowParams, visible_part
 
@@ -19,6 +20,7 @@ REMEDY = (
     "`softaug data folder:PATH --decode` names all that cannot: remove them, or choose a batch so "
     "large that each process gets others too"
 )
+_memory = FileMemory()
 Args = ParamSpec("Args")
 Result = TypeVar("Result")
 
@@ -50,7 +52,9 @@ def read_windows(paths: Sequence[str], crop: WindowCrop, key: DrawKey, skip: boo
     """
     index = _check_index(key, len(paths))
     decode, tries = decoder(), Tries(paths, skip)
-    batch = np.empty((len(paths), crop.size, crop.size, 3), np.uint8)  # as windows are resized
+    # In memory as windows are resized; NumPy asks for large pages, which are there sooner.
+    memory = np.empty((len(paths), crop.size, crop.size, 3), np.uint8)
+    batch = torch.from_numpy(memory).permute(0, 3, 1, 2)
     rows: list[int] = []
     drawn: list[list[Tensor]] = []
     for opened in _stretches(paths, tries):
@@ -59,30 +63,35 @@ def read_windows(paths: Sequence[str], crop: WindowCrop, key: DrawKey, skip: boo
         for place, (row, corners) in enumerate(zip(opened, params.boxes.tolist(), strict=True)):
             part = tries(row, decode_part, decode, opened[row], corners, crop.size)
             if part is not None:
-                batch[len(rows)] = crop.resize(*part).permute(1, 2, 0).numpy()
+                crop.resize(*part, batch[len(rows)])
                 rows.append(row)
                 kept.append(place)
         drawn.append([values[kept] for values in params])
     tries.check(len(rows))
-    images = torch.from_numpy(batch[: len(rows)]).permute(0, 3, 1, 2)
     params = WindowParams(*map(torch.cat, zip(*drawn, strict=True)))
-    return WindowBatch(images, params, torch.tensor(rows), tries.reasons())
+    return WindowBatch(batch[: len(rows)], params, torch.tensor(rows), tries.reasons())
 
 
 def _stretches(paths: Sequence[str], tries: "Tries") -> Iterator[dict[int, ImageFile]]:
     """The files that can be opened, by row; so many at a time that their bytes fit in memory."""
     opened: dict[int, ImageFile] = {}
     num_bytes = 0
+    _memory.clear()
     for row, path in enumerate(paths):
-        file = tries(row, open_image, path)
+        file = tries(row, _open, path)
         if file is not None:
             opened[row] = file
             num_bytes += len(file.data)
         if num_bytes > MOST_BYTES:
             yield opened
             opened, num_bytes = {}, 0
+            _memory.clear()
     if opened:
         yield opened
+
+
+def _open(path: str) -> ImageFile:
+    return describe(_memory.read(path))
 
 
 class Tries:

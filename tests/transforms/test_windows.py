@@ -1,5 +1,7 @@
 """What a window shows: pixels, fill, visible share; images of torch, torchvision and PIL."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -73,13 +75,57 @@ def test_coordinates_of_a_resized_window_are_even(size, antialias):
 
 @pytest.mark.parametrize("antialias", [True, False])
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.float32])
-@pytest.mark.parametrize("place", INSIDE + LEAVING, ids=str)
-def test_windows_are_torchvisions_resized_crop(place, dtype, antialias):
+@pytest.mark.parametrize("place", INSIDE, ids=str)
+def test_windows_in_the_image_are_torchvisions_resized_crop(place, dtype, antialias):
     left, top, width, height = place
     image = photo(dtype)
     expected = resized_crop(image, top, left, height, width, [12, 12], antialias=antialias)
     out = SoftResizedCrop(12, antialias=antialias).apply(image, window(*place))
     assert torch.equal(out, expected)
+
+
+def filled_by(edge, start, length, size):
+    """Which pixels of a resized edge lie in 0..edge of the image."""
+    ends = [start + pixel * length / size for pixel in range(size + 1)]
+    return torch.tensor([low >= 0 and high <= edge for low, high in pairwise(ends)])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("place", LEAVING[:3], ids=str)
+def test_pixels_show_the_image_or_the_fill_never_both(place, dtype):
+    left, top, width, height = place
+    image = torch.full((3, 30, 40), 50, dtype=dtype)
+    out = SoftResizedCrop(12, fill=9).apply(image, window(*place))
+    image_there = filled_by(30, top, height, 12)[:, None] & filled_by(40, left, width, 12)
+    assert torch.equal(
+        out.double().round(), torch.where(image_there, 50.0, 9.0).expand(3, -1, -1).double()
+    )
+
+
+def test_a_part_smaller_than_a_pixel_is_one_pixel():
+    image = torch.full((3, 30, 40), 50, dtype=torch.uint8)
+    out = SoftResizedCrop(12, fill=9).apply(image, window(-19, -29, 20, 30))
+    assert (out[0] == 50).nonzero().tolist() == [[11, 11]]
+
+
+@pytest.mark.parametrize("place", LEAVING[:3], ids=str)
+def test_coordinates_of_a_window_that_leaves_are_off_by_less_than_a_pixel(place):
+    left, top, width, height = place
+    out = SoftResizedCrop(12, fill=-99).apply(coded(30, 40), window(*place))
+    centre = (torch.arange(12) + 0.5) / 12
+    x, y = left + width * centre - 0.5, top + height * centre - 0.5
+    expected = torch.stack(torch.meshgrid(x, y, indexing="xy"))
+    pixel = torch.tensor([width / 12, height / 12])[:, None, None]
+    assert (((out - expected) / pixel).abs()[out != -99]).max() < 0.5
+
+
+def test_windows_that_leave_differ_little_from_torchvisions():
+    image = photo(torch.float32, 300, 400)
+    image = image.cumsum(1).cumsum(2) / 60000  # smooth, as photographs are
+    left, top, width, height = -70, 41, 333, 290
+    expected = resized_crop(image, top, left, height, width, [64, 64], antialias=True)
+    out = SoftResizedCrop(64).apply(image, window(left, top, width, height))
+    assert 0 < float((out - expected).abs().mean()) < 0.01 * float(expected.mean())
 
 
 def test_antialiasing_is_not_idle():
