@@ -33,10 +33,15 @@ def slim(comparison: dict[str, Any]) -> dict[str, Any]:
     return {**kept, "arms": arms, "pairs": pairs}
 
 
-def table(comparison: dict[str, Any], differences: bool, family: str = FAMILY) -> str:
+def table(
+    comparison: dict[str, Any],
+    differences: bool,
+    family: str = FAMILY,
+    keys: tuple[str, ...] = SHOWN,
+) -> str:
     """A row for each arm: means, or differences to the first arm with their verdicts."""
     measures = {measure["key"]: measure for measure in comparison["measures"]}
-    shown = [measures[key] for key in SHOWN]
+    shown = [measures[key] for key in keys]
     heads = ["arm", "n", *(measure["label"] for measure in shown)]
     rows = comparison["pairs"] if differences else comparison["arms"]
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
