@@ -82,6 +82,6 @@ class Pretrain(Job[PairLearner]):
         if other >= COLLAPSED:
             return ""
         return (
-            f"the network collapses, all images look alike to it: feature std {other:.3f}, below "
-            f"{COLLAPSED:g}; begin a new run with a smaller optim.lr"
+            f"the network collapses, images look more and more alike to it: feature std "
+            f"{other:.3f}, below {COLLAPSED:g}; begin a new run with a smaller optim.lr"
         )

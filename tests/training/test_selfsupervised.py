@@ -240,7 +240,7 @@ def test_a_real_collapse_is_below_the_threshold_and_learning_is_not(monkeypatch,
 def test_a_network_that_answers_alike_for_all_images_is_below_the_threshold():
     spread = feature_std(torch.ones(64, 16) + 0.05 * torch.randn(64, 16))
     assert float(spread) < selfsupervised.COLLAPSED
-    assert float(feature_std(torch.randn(64, 16))) > 5 * selfsupervised.COLLAPSED
+    assert float(feature_std(torch.randn(64, 16))) > 1.5 * selfsupervised.COLLAPSED
 
 
 def test_the_result_holds_the_recipe_and_it_comes_back(unbroken):
