@@ -44,6 +44,9 @@ class ViewsSpec:
         check_range("views", "ratio", self.ratio)
         for name in ("jitter_p", "grey_p", "flip_p"):
             check_share("views", name, getattr(self, name))
+        if not isinstance(self.jitter, tuple) or len(self.jitter) != 4:
+            rule = "jitter must be a tuple of four: brightness, contrast, saturation, hue"
+            refuse("views", rule, describe(self.jitter))
         for place, reach in enumerate(self.jitter):
             check_not_negative("views", f"jitter[{place}]", reach)
         if self.jitter[3] > 0.5:
@@ -125,6 +128,8 @@ class ProbeSpec:
         check_positive("probe", "lr", self.lr)
         check_whole("probe", "batch", self.batch, least=2)
         check_switch("probe", "crops", self.crops)
+        if not isinstance(self.drops, tuple):
+            refuse("probe", "drops must be a tuple of shares of the epochs", describe(self.drops))
         for place, share in enumerate(self.drops):
             check_share("probe", f"drops[{place}]", share)
 

@@ -86,7 +86,9 @@ def fit_probe(
     labels, steps = source.labels.to(device), samples.steps_per_epoch
     probe, sgd = _fresh(backbone, recipe, source, num_classes)
     done = 0
-    for step, batch in enumerate(stream(samples, 0, workers_for(source))):
+    # Features are where the network is: a worker could not read them from a GPU.
+    workers = workers_for(source) if features is None else 0
+    for step, batch in enumerate(stream(samples, 0, workers)):
         sgd.param_groups[0]["lr"] = probe_lr(recipe.probe, step // steps)
         seen = batch.seen.to(device)
         known = seen if features is not None else extract(backbone, recipe, seen)

@@ -118,6 +118,8 @@ class TwoViews(nn.Module):
 
 def view_key(key: DrawKey, view: int) -> DrawKey:
     """The key of view 0 or 1: each has a stream of its own."""
+    if view not in (0, 1):
+        refuse(WHO, "view must be 0 or 1", describe(view))
     return key._replace(stream=2 * key.stream + view)
 
 

@@ -13,6 +13,7 @@ from torch import nn
 
 from softaug import DrawKey
 from softaug.recipes import ProbeSpec
+from softaug.training import probe as probing
 from softaug.training.pair_learner import build_pair_net
 from softaug.training.probe import Samples, extract, fit_probe, probe_lr
 from softaug.training.setup import load_data
@@ -136,3 +137,15 @@ def test_photographs_are_probed_too(tmp_path, crops):
     data = load_data(replace(recipe, data=spec), None)
     probe = fitted(replace(recipe, data=spec), build_pair_net(recipe, data).backbone, data)
     assert probe.weight.isfinite().all()
+
+
+def test_ready_features_are_read_by_no_worker(tmp_path, monkeypatch):
+    write_photos(tmp_path)
+    recipe, asked = recipe_of(crops=False, epochs=1), []
+    monkeypatch.setattr(
+        probing, "stream", lambda steps, first, workers: asked.append(workers) or ()
+    )
+    spec = replace(recipe.data, name=f"folder:{tmp_path}", size=32, per_class=None, validation=0)
+    data = load_data(replace(recipe, data=spec), None)
+    fitted(replace(recipe, data=spec), build_pair_net(recipe, data).backbone, data)
+    assert asked == [0]  # they may be on a GPU, which a forked worker cannot read

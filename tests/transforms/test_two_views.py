@@ -142,6 +142,11 @@ def test_settings_that_mean_nothing_are_refused(settings, message):
         TwoViews(**settings)
 
 
+def test_a_third_view_is_refused():
+    with pytest.raises(ValueError, match="TwoViews: view must be 0 or 1, got int 2"):
+        TwoViews().draw(pictures(), 2, key=key())
+
+
 def test_one_image_is_refused_with_a_remedy():
     with pytest.raises(ValueError, match=r"TwoViews: images must be \[B, C, H, W\].*unsqueeze"):
         TwoViews()(pictures()[0])
