@@ -39,7 +39,7 @@ METHODS = {
     SoftTransform.report: "self labels params",
     WindowCrop.forward: "self images labels=None * generator=None key=None",
     WindowCrop.draw_for: "self height width key",
-    WindowCrop.resize: "self part corners place",
+    WindowCrop.resize: "self part corners place out",
     BatchMix.forward: "self images labels * generator=None key=None",
     BatchMix.draw: "self num height width * generator=None key=None",
     BatchMix.apply: "self images partners=None params=None",

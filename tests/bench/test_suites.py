@@ -58,7 +58,7 @@ def test_windows_of_files_are_torchvisions_whatever_is_installed(monkeypatch):
     assert "made JPEGs" in table.title
     assert PILLOW in [row.name for row in table.rows if row.ratio is not None]
     assert [row.note for row in table.rows if row.ratio is None] == [NEEDED, NEEDED]
-    assert [(bound.value, bound.limit) for bound in table.bounds] == [(0, 1.5)]
+    assert [(bound.passed, bound.limit) for bound in table.bounds] == [(True, 1.5)]
 
 
 def test_photographs_are_picked_from_the_folder_that_is_named(tmp_path, monkeypatch):

@@ -48,12 +48,25 @@ def test_windows_within_images_are_the_loops_to_a_grey_level(height, width, size
 @pytest.mark.parametrize("fill", [(0,), (7, 130, 255)], ids=str)
 def test_windows_that_leave_images_see_the_fill(height, width, size, fill):
     images = pictures(NUM, height, width)
-    crop = SoftResizedCrop(size, sigma=0.6, fill=fill)
-    params = drawn(crop, images)
+    params = drawn(SoftResizedCrop(size, sigma=0.6), images)
     assert int((params.left < 0).sum()) > 5
-    values = torch.tensor(fill).view(1, -1, 1, 1)
-    most, _ = off(resize_windows(images, params, size, values), crop.apply(images, params))
+    values = torch.tensor(fill, dtype=torch.uint8).view(1, -1, 1, 1)
+    expected = [
+        filled_crop(image, values[0], box, size)
+        for image, box in zip(images, params.boxes.tolist(), strict=True)
+    ]
+    most, _ = off(resize_windows(images, params, size, values), torch.stack(expected))
     assert most <= 1
+
+
+def filled_crop(image, fill, box, size):
+    """The window on a canvas of fill with the image in its middle, by torchvision."""
+    left, top, right, bottom = box
+    (height, width), edge = image.shape[1:], 200
+    canvas = fill.expand(3, height + 2 * edge, width + 2 * edge).clone()
+    canvas[:, edge : edge + height, edge : edge + width] = image
+    place = edge + top, edge + left, bottom - top, right - left
+    return resized_crop(canvas, *place, [size, size], antialias=True)
 
 
 def test_no_fill_is_a_fill_of_0():
