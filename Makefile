@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test check format lint types bench clean
+.PHONY: demo test check format lint types bench smoke clean
 
 demo: $(VENV)/.installed-lab  ## train hard and soft arms on digits, write softaug-demo/report.html
 	$(RUN)/softaug demo
@@ -26,8 +26,12 @@ types: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-peers  ## peers side by side; some minutes
 	$(RUN)/softaug bench
 
+smoke: $(VENV)/.installed-lab  ## every table and figure end to end on tiny runs; at most 10 minutes
+	rm -rf softaug-smoke
+	$(RUN)/softaug reproduce all --scale smoke --seeds 1 --local --out softaug-smoke
+
 clean:
-	rm -rf $(VENV) softaug-demo
+	rm -rf $(VENV) softaug-demo softaug-smoke
 
 $(RUN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -5,6 +5,7 @@ from softaug.label import MixedLabel, SoftLabel
 from softaug.losses import SoftLoss
 from softaug.mixing import CutMix, Mixup
 from softaug.online_smoothing import OnlineSmoothing
+from softaug.pacing import Pacer
 from softaug.pairs import pair_weight
 from softaug.softening import confidence, retained
 from softaug.transforms import (
@@ -27,6 +28,7 @@ __all__ = [
     "MixedLabel",
     "Mixup",
     "OnlineSmoothing",
+    "Pacer",
     "SoftAffine",
     "SoftCrop",
     "SoftCutout",

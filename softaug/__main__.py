@@ -2,4 +2,5 @@
 
 from softaug.cli import main
 
-main()
+if __name__ == "__main__":  # processes that are spawned import this file too
+    main()

@@ -20,12 +20,14 @@ try:
     from softaug.evaluation.evaluate import EvaluationOptions
     from softaug.evaluation.result_files import EVALUATION
     from softaug.evaluation.show import show
+    from softaug.grid.command import reproduce
     from softaug.recipes.command import recipes
     from softaug.report import print_table, write_report
     from softaug.report.evaluation import print_comparison, write_evaluation_report
     from softaug.training.command import train_command
     from softaug.training.demo import DemoSettings, run_demo
     from softaug.training.run import StoppedError
+    from softaug.watch.command import watch
 except ImportError as missing:  # the core alone is installed
     sys.exit(_NEEDS_LAB.format(missing))
 
@@ -145,8 +147,10 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "evaluate": evaluate,
     "compare": compare,
     "curves": curves,
+    "reproduce": reproduce,
     "show": show,
     "data": data,
+    "watch": watch,
     "bench": bench,
 }
 

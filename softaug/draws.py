@@ -116,13 +116,15 @@ def _check_key(who: str, key: DrawKey, images: Tensor, batch: int) -> Tensor:
     return index.long()
 
 
-def truncated_normal(uniform: Tensor, sd: float, limit: float) -> Tensor:
+def truncated_normal(uniform: Tensor, sd: float | Tensor, limit: float) -> Tensor:
     """Normal numbers of mean 0 within (-limit, limit), by the inverse CDF.
 
     The same law as drawing again until it fits, from exactly one uniform number each.
     """
     scale = sd * math.sqrt(2)
-    return scale * torch.erfinv((2 * uniform - 1) * math.erf(limit / scale))
+    inside = limit / scale
+    mass = torch.erf(inside) if isinstance(inside, Tensor) else math.erf(inside)
+    return scale * torch.erfinv((2 * uniform - 1) * mass)
 
 
 def normal_field(seeds: Tensor, num: int) -> Tensor:

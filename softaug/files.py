@@ -14,17 +14,22 @@ def write_json(results: Mapping[str, Any], path: Path, indent: int | None = None
 
 
 def write_text(text: str, path: Path) -> Path:
+    """Write as UTF-8: whoever reads `path` finds a whole file."""
+    return write_bytes(text.encode(), path)
+
+
+def write_bytes(content: bytes, path: Path) -> Path:
     """Write beside `path`, sync to the disk, then rename."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with unfinished.open("w", encoding="utf-8") as file:
-            file.write(text)
+        with unfinished.open("wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
-    except OSError:
+    except OSError as failed:  # a full disk does not say whose
         unfinished.unlink(missing_ok=True)
-        raise
+        raise OSError(failed.errno, failed.strerror, str(path)) from failed
     return unfinished.replace(path)
 
 

@@ -32,7 +32,9 @@ def test_the_readme_loop_runs_and_trains():
     assert not torch.equal(before, model[1].weight)
 
 
-@pytest.mark.parametrize("page", ["docs/guide.md", "docs/evaluation.md", "docs/methods.md"])
+@pytest.mark.parametrize(
+    "page", ["docs/guide.md", "docs/evaluation.md", "docs/methods.md", "docs/self-paced.md"]
+)
 def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # what it writes goes there
     exec(python_blocks(page), {"__name__": "page"})

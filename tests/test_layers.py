@@ -14,14 +14,17 @@ STAGES = [
     ["label"],
     ["draws", "weighting", "online_smoothing"],
     ["transforms", "mixing", "pairs"],
-    ["loss_checks"],
+    ["pacing", "loss_checks"],
     ["losses"],
     ["data", "models", "metrics"],
     ["recipes"],
+    ["paper"],
     ["training"],
     ["evaluation"],
     ["curves"],
     ["report"],
+    ["grid"],
+    ["watch"],
     ["bench"],
     ["cli"],
     ["__main__"],
@@ -43,12 +46,23 @@ CORE = {
     "losses",
     "mixing",
     "online_smoothing",
+    "pacing",
     "pairs",
     "softening",
     "transforms",
     "weighting",
 }
-HEAVY = ["matplotlib", "jinja2", "rich", "tyro", "sklearn", "scipy", "safetensors", "tensorboard"]
+HEAVY = [
+    "matplotlib",
+    "jinja2",
+    "rich",
+    "tyro",
+    "sklearn",
+    "scipy",
+    "safetensors",
+    "tensorboard",
+    "ray",
+]
 
 
 def part_of(module):
@@ -119,6 +133,43 @@ def test_imports_go_one_way(path):
 )
 def test_this_check_sees_wrong_imports(part, source, wrong):
     assert wrong_imports(part, source) == wrong
+
+
+def ray_imports(source):
+    """How a file imports Ray: {"late"} is inside functions only."""
+    tree = ast.parse(source)
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    late = {node for function in functions for node in ast.walk(function)}
+    return {"late" if node in late else "early" for node in ast.walk(tree) if names_ray(node)}
+
+
+def names_ray(node):
+    """Whether a node of the syntax tree imports Ray or a part of it, by statement or by call."""
+    if isinstance(node, ast.Import):
+        return any(alias.name.split(".")[0] == "ray" for alias in node.names)
+    if isinstance(node, ast.ImportFrom):
+        return node.module.split(".")[0] == "ray"
+    is_call = isinstance(node, ast.Call) and "import_module" in ast.unparse(node.func)
+    return is_call and ast.unparse(node.args[0]).strip("'").split(".")[0] == "ray"
+
+
+def test_ray_is_imported_in_one_file_and_only_when_it_is_used():
+    found = {str(path.relative_to(PACKAGE)): ray_imports(path.read_text()) for path in FILES}
+    assert {name: how for name, how in found.items() if how} == {"grid/ray_start.py": {"late"}}
+
+
+@pytest.mark.parametrize(
+    ("source", "how"),
+    [
+        ("import ray", {"early"}),
+        ("from ray.util import state", {"early"}),
+        ("ray = importlib.import_module('ray')", {"early"}),
+        ("def f():\n    import ray.util", {"late"}),
+        ("import arrays\nimport_module('x.ray')", set()),
+    ],
+)
+def test_this_check_sees_imports_of_ray(source, how):
+    assert ray_imports(source) == how
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,8 @@ SIGNATURES = {
     "MixedLabel": "labels retained share",
     "Mixup": "alpha=1.0",
     "OnlineSmoothing": "num_classes share=0.5",
+    "Pacer": "transform epochs rule=AccuracyLine(goal=0.95) * first=0.1 least=0.05 most=0.4 "
+    "factor=1.15 first_k=2.0",
     "SoftAffine": "degrees=30.0 translate=(0.0, 0.0) scale=(1.0, 1.0) shear=0.0 k=2.0 fill=0",
     "SoftCrop": "sigma=0.3 k=2.0 fill=0",
     "SoftCutout": "length=8 k=2.0 fill=0",
@@ -53,6 +55,11 @@ METHODS = {
     softaug.OnlineSmoothing.gather: "self logits label",
     softaug.OnlineSmoothing.next_epoch: "self",
     softaug.OnlineSmoothing.target: "self labels",
+    softaug.Pacer.load_state_dict: "self state",
+    softaug.Pacer.next_epoch: "self",
+    softaug.Pacer.share: "self",
+    softaug.Pacer.state_dict: "self",
+    softaug.Pacer.watch: "self logits label * held_out=False",
     softaug.SoftLoss.forward: "self logits label",
 }
 

@@ -5,11 +5,10 @@ from typing import NamedTuple
 
 from PIL import ExifTags, Image, UnidentifiedImageError
 
-from softaug.data.jpeg_head import plain_jpeg
+from softaug.data.jpeg_head import Data, plain_jpeg
 from softaug.data.jpeg_scans import check_scans
 
 JPEGS = ("JPEG", "MPO")
-Data = bytes | memoryview
 
 
 class ImageFile(NamedTuple):

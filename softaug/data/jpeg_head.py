@@ -5,6 +5,7 @@ from typing import NamedTuple
 FRAMES = (0xC0, 0xC1, 0xC2)  # baseline, extended and progressive
 SCAN, EXIF_OR_XMP = 0xDA, 0xE1
 GREY, COLOUR = 1, 3  # components
+Data = bytes | memoryview  # of a file
 
 
 class JpegHead(NamedTuple):
@@ -15,7 +16,7 @@ class JpegHead(NamedTuple):
     scan: int
 
 
-def plain_jpeg(data: bytes | memoryview) -> JpegHead | None:
+def plain_jpeg(data: Data) -> JpegHead | None:
     """The head of a JPEG of 8 bits, grey or in colour, with nothing that could turn it.
 
     None of any other file, be it whole or broken: it is left to Pillow.
@@ -28,7 +29,7 @@ def plain_jpeg(data: bytes | memoryview) -> JpegHead | None:
         return None
 
 
-def _walk(data: bytes | memoryview) -> JpegHead | None:
+def _walk(data: Data) -> JpegHead | None:
     """From marker to marker: 0xff, what it is, and the length of what follows in two bytes."""
     place, height, width = 2, 0, 0
     while data[place] == 0xFF:
@@ -50,5 +51,5 @@ def _is_passed_over(marker: int) -> bool:
     return marker in (0xC4, 0xDB, 0xDD, 0xFE) or 0xE0 <= marker <= 0xEF
 
 
-def _number(data: bytes | memoryview, place: int) -> int:
+def _number(data: Data, place: int) -> int:
     return data[place] << 8 | data[place + 1]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from softaug.data.jpeg_head import SCAN
+from softaug.data.jpeg_head import SCAN, Data
 
 END = 0xD9
 SCAN_LENGTHS = (8, 10, 12, 14)  # 6 and 2 for each of its 1 to 4 components
@@ -13,7 +13,7 @@ _IS_MARKER = np.ones(256, dtype=bool)
 _IS_MARKER[[0x00, 0xFF, *range(0xD0, 0xD8)]] = False  # after 0xff: itself, padding, restarts
 
 
-def check_scans(data: bytes | memoryview, scan: int) -> None:
+def check_scans(data: Data, scan: int) -> None:
     """Raise the reason if a marker that cannot be there follows `scan`, or none ends the image.
 
     A decoder fills the rest of a scan with grey from a marker on; not every one says so.
@@ -32,14 +32,14 @@ def check_scans(data: bytes | memoryview, scan: int) -> None:
     raise ValueError("a truncated JPEG: its end marker is missing")
 
 
-def _can_be(marker: int, length: int, follows: bytes | memoryview) -> bool:
+def _can_be(marker: int, length: int, follows: Data) -> bool:
     """Whether a segment is one: a scan's head is of few lengths, the others end at a marker."""
     if marker == SCAN:
         return length in SCAN_LENGTHS
     return marker in SEGMENTS and follows in (b"\xff", b"")
 
 
-def _markers(data: bytes | memoryview, start: int) -> list[int]:
+def _markers(data: Data, start: int) -> list[int]:
     """Where 0xff stands before a byte that makes it a marker, in segments too."""
     found = np.frombuffer(data, np.uint8)[start:]
     places = np.flatnonzero(found[:-1] == 0xFF)

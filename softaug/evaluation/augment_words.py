@@ -32,10 +32,14 @@ def _step_words(augment: Augment, size: int) -> dict[str, str]:
     return {
         "policy": "" if augment.policy == "none" else augment.policy + curves,
         "flip": "flip" if augment.flip else "",
-        "crop": f"crop ({_crop_words(augment.crop, size)}{_k(augment.crop.k)})",
+        "crop": f"crop ({_crop_words(augment.crop, size)}{_k(augment.crop.k)}{_pace(augment)})",
         "noise": f"noise (sd {noise.sigma * noise.noise_sd:g}{_k(noise.k)})" if noise.sigma else "",
         "cutout": f"cutout ({cutout.length} pixels{_k(cutout.k)})" if cutout.length else "",
     }
+
+
+def _pace(augment: Augment) -> str:
+    return f"; at first, then paced by {augment.pace.rule}" if augment.pace.on else ""
 
 
 def _crop_words(crop: Crop, size: int) -> str:

@@ -11,6 +11,7 @@ from rich.console import Console
 from torch import Tensor
 
 from softaug.checks import check_whole, refuse
+from softaug.data.class_words import class_words
 from softaug.data.images import Source
 from softaug.evaluation.also import read_all_also
 from softaug.evaluation.also_folder import resized
@@ -172,7 +173,7 @@ class Evaluation:
             "name": self.recipe.name if len(self.members) == 1 else f"{self.recipe.name}-ensemble",
             "recipe": as_dict(self.recipe),
             "members": [_describe_member(member) for member in self.members],
-            "class_names": list(self.data.class_names),
+            "class_names": class_words(self.data.class_names),
             "split": self.split,
             "temperature": temperature,
             "sets": sets,

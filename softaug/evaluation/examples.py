@@ -12,7 +12,7 @@ from torch import Tensor
 from softaug.data.images import Source
 from softaug.evaluation.robustness import Ordeal, harmed
 
-NUM_EXAMPLES, NUM_OCCLUDED = 24, 6
+NUM_EXAMPLES, NUM_OCCLUDED = 24, 8
 SEED = 20230618  # the same images for every network, so that comparisons can pair them
 TOP = 3
 

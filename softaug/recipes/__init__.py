@@ -3,6 +3,7 @@
 from softaug.recipes.catalogue import entries, find
 from softaug.recipes.crops import NormalOffsets, NormalWindows, UniformOffsets, UniformWindows
 from softaug.recipes.entry import Entry, header
+from softaug.recipes.pace import Pace
 from softaug.recipes.paper_numbers import PaperNumber
 from softaug.recipes.pretrain import (
     AnyRecipe,
@@ -40,6 +41,7 @@ __all__ = [
     "NormalOffsets",
     "NormalWindows",
     "Optim",
+    "Pace",
     "PairSpec",
     "PaperNumber",
     "PretrainRecipe",

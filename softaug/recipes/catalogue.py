@@ -4,6 +4,7 @@ from functools import cache
 
 from softaug.checks import nearest, refuse
 from softaug.recipes.ablations import ablation_entries
+from softaug.recipes.budgets import budget_entries
 from softaug.recipes.cpu_scale import cpu_scale_entries
 from softaug.recipes.entry import AnyEntry, learner_name
 from softaug.recipes.figure3 import figure3_entries
@@ -22,6 +23,7 @@ def entries() -> tuple[AnyEntry, ...]:
         *ablation_entries(),
         *figure3_entries(),
         *cpu_scale_entries(),
+        *budget_entries(),
         *imagenet_entries(),
         *pretrain_entries(),
     )

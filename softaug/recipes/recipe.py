@@ -24,6 +24,7 @@ from softaug.data.load import check_name, is_files
 from softaug.losses import SOFTEN
 from softaug.models.registry import check_known
 from softaug.recipes.crops import FILLS, WINDOWS, Crop, UniformOffsets, check_softening
+from softaug.recipes.pace import Pace, check_paced
 from softaug.weighting import WEIGHTINGS
 
 POLICIES = ("none", "randaugment", "trivialaugment", "autoaugment")
@@ -145,6 +146,7 @@ class Augment:
     schedules: tuple[tuple[str, float, float], ...] = ()
     """(setting, factor, share): the setting is multiplied by the factor in the last share of the
     epochs, e.g. crop.sigma 0.001 0.04"""
+    pace: Pace = field(default_factory=Pace)
 
     def __post_init__(self) -> None:
         if not isinstance(self.crop, Crop):
@@ -162,6 +164,7 @@ class Augment:
             check_positive("augment.schedules", "factor", factor)
             check_share("augment.schedules", "share", share)
             check_choice("augment.schedules", "setting", setting, self.numbers())
+        check_paced(self.pace, self.crop, {setting for setting, *_ in self.schedules})
 
     def numbers(self) -> tuple[str, ...]:
         """The settings that a schedule can change."""
@@ -345,6 +348,9 @@ def _check_together(recipe: Recipe) -> None:
         refuse("recipe", rule, recipe.data.name, "small images are cropped by offsets")
     if recipe.data.unreadable == "skip":
         _check_skipping(recipe)
+    if recipe.augment.pace.find_k and recipe.mix.kind != "none":
+        rule = "augment.pace.find_k is for labels of one image"
+        refuse("recipe", rule, f"mix {recipe.mix.kind}")
 
 
 def _check_skipping(recipe: Recipe) -> None:

@@ -7,9 +7,11 @@ from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from softaug.checks import check_choice, describe, nearest, refuse
+from softaug.recipes.pace import Pace
 from softaug.recipes.pretrain import AnyRecipe
 
 ABSENT = "(absent)"
+LATER = {"augment": {"pace": asdict(Pace())}}  # parts of fields that recipes once did not have
 
 
 def as_dict(recipe: AnyRecipe) -> dict[str, Any]:
@@ -21,10 +23,19 @@ def as_dict(recipe: AnyRecipe) -> dict[str, Any]:
 def from_dict(values: Mapping[str, Any]) -> AnyRecipe:
     """The recipe that `as_dict` made `values` from; the keys say of which kind it is.
 
-    Every field must be there, known and of its type, so no typing error becomes a default.
+    Every field must be there, known and of its type, so no typing error becomes a default; only
+    fields that are younger than a recipe may be missing in it.
     """
-    recipe: AnyRecipe = _build(AnyRecipe, values, "")
+    recipe: AnyRecipe = _build(AnyRecipe, as_of_today(values), "")
     return recipe
+
+
+def as_of_today(values: Any) -> Any:
+    """A recipe of whatever age, with fields that came later at what leaves all as it was."""
+    if not isinstance(values, Mapping):
+        return values
+    older = {name: added for name, added in LATER.items() if isinstance(values.get(name), Mapping)}
+    return {**values, **{name: {**added, **values[name]} for name, added in older.items()}}
 
 
 def _build(kind: Any, value: Any, path: str) -> Any:

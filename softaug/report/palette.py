@@ -47,6 +47,11 @@ def series(index: int) -> str:
     return f"#0102f{index % len(SERIES)}"
 
 
+def light(index: int) -> str:
+    """The colour of the arm at `index` on light paper."""
+    return SERIES[index % len(SERIES)].light
+
+
 def line_style(index: int) -> dict[str, Any]:
     """Colour, dash and marker of a series: it is told apart without its colour, too."""
     return {

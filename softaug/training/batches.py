@@ -13,6 +13,7 @@ from softaug.mixing import take
 from softaug.recipes.recipe import Augment, Recipe
 from softaug.training.augmentation import Chain, build_chain, scheduled
 from softaug.training.mixing import image_mixing, step_key
+from softaug.training.pacing import Strength, at_strength
 from softaug.training.processes import Processes
 from softaug.training.steps import Steps
 from softaug.training.stopwatch import Stopwatch
@@ -39,9 +40,13 @@ class Augmented(NamedTuple):
 
 
 class Batches(Steps[Batch]):
-    """`batches[step]` is a pure function of the recipe, the step and the process's place."""
+    """`batches[step]` is a pure function of the recipe, the step and the process's place.
+
+    Where the recipe is paced, of the epoch's `strength` too, which is set before the epoch.
+    """
 
     recipe: Recipe
+    strength: Strength | None = None
 
     def __init__(
         self,
@@ -56,6 +61,7 @@ class Batches(Steps[Batch]):
         self.data_mean = data_mean
         self.clock = clock
         self.mix = image_mixing(recipe.mix)
+        self.by_epoch = recipe.augment.pace.on
         self._chains: dict[Augment, Chain] = {}
         self._try_chains()
 
@@ -113,6 +119,9 @@ class Batches(Steps[Batch]):
     def chain(self, epoch: int) -> Chain:
         """The transforms of an epoch."""
         augment = scheduled(self.recipe.augment, epoch, self.recipe.epochs)
+        if self.strength is not None:
+            assert self.strength.epoch == epoch, "a strength holds for one epoch"
+            augment = at_strength(augment, self.strength)
         if augment not in self._chains:
             self._chains[augment] = build_chain(augment, self.data_mean, self.recipe.data.size)
         return self._chains[augment]

@@ -38,6 +38,18 @@ class Job(ABC, Generic[L]):
     def measure(self) -> dict[str, Any]:
         """What the network makes of images that it was not trained on."""
 
+    def next_epoch(self) -> dict[str, float]:
+        """Change what changes from one epoch to the next; what to keep of the one that ended."""
+        self.learner.next_epoch()
+        return {}
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint holds beside tensors; all processes call it together."""
+        return {}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Take up what `state` gave."""
+
     def note_epoch(self, other: float) -> str:
         """A warning about the epoch that ended, by the mean of what was watched; mostly none."""
         return ""

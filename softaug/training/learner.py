@@ -5,6 +5,7 @@ from torch import Tensor, nn
 
 from softaug.label import MixedLabel, SoftLabel, main_label
 from softaug.losses import SoftLoss
+from softaug.pacing import Pacer
 from softaug.recipes.recipe import Compute, Optim
 from softaug.training.descent import Descent
 from softaug.training.mixing import HiddenMixing
@@ -28,10 +29,11 @@ class Learner(Descent):
         team: Processes | None = None,
         clock: Stopwatch | None = None,
         hidden: HiddenMixing | None = None,
+        pacer: Pacer | None = None,
     ) -> None:
         super().__init__(net, optim, num_steps, warmup_steps, compute, team, clock)
         self.loss = loss.to(self.team.device)
-        self.hidden = hidden
+        self.hidden, self.pacer = hidden, pacer
 
     def step(self, step: int, images: Tensor, label: AnyLabel, num: int) -> Tensor:
         """Learn from this process's share of a batch of `num` images.
@@ -45,6 +47,8 @@ class Learner(Descent):
         self.descend(losses, num)
         if self.loss.base is not None:
             self.loss.base.gather(logits, label)
+        if self.pacer is not None:
+            self.pacer.watch(logits, label)
         wrong = logits.detach().argmax(1) != main_label(label)
         return torch.stack([losses.detach().float(), wrong.float()], dim=1)
 

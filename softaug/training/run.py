@@ -176,7 +176,7 @@ class Run:
 
     def _end_epoch(self) -> None:
         epoch = self.step // self.batches.steps_per_epoch
-        self.learner.next_epoch()
+        ended = self.job.next_epoch()
         self.last_epoch, self.totals = self.totals, Totals()
         row: dict[str, Any] = {
             "step": self.step,
@@ -185,6 +185,7 @@ class Run:
             "train_loss": self.last_epoch.mean_loss,
             f"train_{self.job.other}": self.last_epoch.mean_other,
             "seconds": round(self.seconds, 3),
+            **ended,
         }
         if epoch % self.options.evaluate_epochs == 0 or epoch == self.recipe.epochs:
             self.measured = self._measure()
@@ -221,6 +222,7 @@ class Run:
             "data": fingerprint(self.data),
             "files": self.job.files,
             "skipped": self.skipped.files,
+            "job": self.job.state(),
         }
         folder, tensors = self.folder / CHECKPOINTS, self.learner.tensors()
         self.team.first_does(lambda: checkpoint.save(folder, self.step, tensors, state))
@@ -255,6 +257,7 @@ class Run:
         self.clock.seconds.update(state["clock"])
         self.skipped.files = state.get("skipped", [])  # runs begun before files were skipped
         self.learner.scaler.load_state_dict(state["scaler"])
+        self.job.load_state(state.get("job", {}))  # runs begun before jobs had any
 
     def _machine(self) -> dict[str, Any]:
         """What may change the last bits."""

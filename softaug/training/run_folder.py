@@ -3,6 +3,7 @@
 recipe.json, metrics.jsonl, tensorboard/, checkpoints/, and when all is done result.json
 """
 
+import fcntl
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,20 +15,22 @@ from filelock import FileLock, Timeout
 from softaug.checks import refuse
 from softaug.files import write_json
 from softaug.recipes.pretrain import AnyRecipe
-from softaug.recipes.serialise import as_dict, differences
+from softaug.recipes.serialise import as_dict, as_of_today, differences
 
 RECIPE = "recipe.json"
 RESULT = "result.json"
 CHECKPOINTS = "checkpoints"
+LOCK = ".lock"
+PATIENCE = 0.2  # seconds: a look at the lock (`is_held`) takes microseconds and must not refuse
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold the folder; the lock ends with the process, however it ends."""
     folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / ".lock")
+    lock = FileLock(folder / LOCK)
     try:
-        lock.acquire(timeout=0)
+        lock.acquire(timeout=PATIENCE)
     except Timeout:
         remedy = "wait for it, or choose another --out"
         refuse("train", f"only one process may train in {folder}", "a second one", remedy)
@@ -37,13 +40,25 @@ def locked(folder: Path) -> Iterator[None]:
         lock.release()
 
 
+def is_held(lock: Path) -> bool:
+    """Whether a process holds a lock file; many may look at once, and looking writes nothing."""
+    try:
+        with lock.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # no file, or a file system without locks
+        return False
+    return False
+
+
 def check_recipe(folder: Path, recipe: AnyRecipe) -> None:
     """Refuse a folder that holds steps of another recipe, showing the difference."""
     path = folder / RECIPE
     begun = (folder / RESULT).exists() or any((folder / CHECKPOINTS).glob("*step-*"))
     if not path.exists() or not begun:
         return
-    changed = differences(json.loads(path.read_text()), as_dict(recipe))
+    changed = differences(as_of_today(json.loads(path.read_text())), as_dict(recipe))
     if changed:
         lines = "".join(f"\n  {line}" for line in changed)
         rule = f"{folder} holds a run of another recipe; it must be the same to go on"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from softaug.data.images import ImageData, Images, Source
+from softaug.data.images import ImageData, Images, Source, hold_out
 from softaug.data.load import load, parts
 from softaug.data.prior import read_prior
 from softaug.data.readable import check_readable
@@ -25,6 +25,7 @@ from softaug.training.environment import num_cores, warm_allocator
 from softaug.training.learner import Learner
 from softaug.training.mixing import hidden_mixing
 from softaug.training.options import RunOptions
+from softaug.training.pacing import build_pacer
 from softaug.training.processes import Processes
 from softaug.training.seeding import mix
 from softaug.training.stopwatch import Stopwatch
@@ -40,6 +41,7 @@ class TrainingData(NamedTuple):
     class_names: tuple[str, ...]
     mean: list[float]  # of each channel, in pixels 0..255
     sd: list[float]
+    held_out: Source | None = None  # of the training images, for a pacer
 
 
 def load_images(spec: DataSpec, data_dir: Path | None) -> ImageData:
@@ -53,10 +55,21 @@ def load_data(recipe: AnyRecipe, data_dir: Path | None) -> TrainingData:
     train, measured = parts(
         data, per_class=spec.per_class, validation=spec.validation, seed=spec.seed
     )
+    train, held_out = _for_pacer(recipe, train)
     check_readable(measured)  # else a broken one would end the run after its first epoch
     mean, sd = channel_stats(train)
     split = "validation" if spec.validation else "test"
-    return TrainingData(train, measured, split, data.class_names, mean, sd)
+    return TrainingData(train, measured, split, data.class_names, mean, sd, held_out)
+
+
+def _for_pacer(recipe: AnyRecipe, train: Source) -> tuple[Source, Source | None]:
+    """(trained on, held out): the images that a pacer watches are not trained on."""
+    num = recipe.augment.pace.held_out if isinstance(recipe, Recipe) else 0
+    if not num:
+        return train, None
+    rest, held_out = hold_out(train, num, recipe.data.seed)
+    check_readable(held_out)
+    return rest, held_out
 
 
 def build_net(recipe: Recipe, data: TrainingData) -> nn.Module:
@@ -92,6 +105,7 @@ def make_learner(
         team=team,
         clock=clock,
         hidden=hidden_mixing(net, recipe),
+        pacer=build_pacer(recipe.augment, recipe.epochs),
     )
 
 

@@ -3,7 +3,7 @@
 import math
 import signal
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from traceback import clear_frames
 from typing import TypeVar
 
@@ -26,6 +26,8 @@ class Steps(Dataset[B]):
     left), each process a stretch of them, which holds at least `least`.
     """
 
+    by_epoch = False  # whether an epoch's samples are known only when the one before has ended
+
     def __init__(self, recipe: Course, num: int, team: Processes, least: int = 1) -> None:
         self.recipe, self.num, self.team = recipe, num, team
         self.steps_per_epoch = steps_per_epoch(num, recipe)
@@ -45,6 +47,12 @@ class Steps(Dataset[B]):
             self._order = epoch, epoch_order(self.num, self.recipe.seed, epoch)
         start = place * self.recipe.batch
         return self._order[1][start : start + self.recipe.batch]
+
+    def known_from(self, first: int) -> range:
+        """The steps from `first` on that can be made now."""
+        if not self.by_epoch:
+            return range(first, len(self))
+        return range(first, (first // self.steps_per_epoch + 1) * self.steps_per_epoch)
 
     def rows(self, step: int) -> Tensor:
         """Which of a step's samples are this process's."""
@@ -67,10 +75,20 @@ def _check_shares(num: int, batch: int, count: int, least: int) -> None:
 
 
 def stream(steps: Steps[B], first: int, workers: int) -> Iterator[B]:
-    """What becomes of all steps from `first` on; made ahead by `workers` processes if any."""
+    """What becomes of all steps from `first` on; made ahead by `workers` processes if any.
+
+    Where epochs depend on those before, none is begun before it is asked for, and each has
+    workers of its own, which know what it depends on.
+    """
+    while first < len(steps):
+        numbers = steps.known_from(first)
+        yield from _made(steps, numbers, workers)
+        first = numbers.stop
+
+
+def _made(steps: Steps[B], numbers: range, workers: int) -> Iterator[B]:
     if workers == 0:
-        return map(steps.__getitem__, range(first, len(steps)))
-    numbers: Iterable[int] = range(first, len(steps))
+        return map(steps.__getitem__, numbers)
     loader = DataLoader(
         steps,
         batch_size=None,

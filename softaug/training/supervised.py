@@ -6,12 +6,15 @@ from rich.console import Console
 from torch import Tensor
 
 from softaug.checks import refuse
+from softaug.data.images import Source
+from softaug.pacing import Pacer
 from softaug.recipes.recipe import Recipe
 from softaug.training.batches import Batch, Batches, on_device
 from softaug.training.job import Job
 from softaug.training.learner import Learner
-from softaug.training.measure import measure
+from softaug.training.measure import measure, predict
 from softaug.training.options import RunOptions
+from softaug.training.pacing import strength_of
 from softaug.training.processes import Processes
 from softaug.training.run import run_job
 from softaug.training.setup import files_sha256, make_learner
@@ -32,6 +35,7 @@ class Supervised(Job[Learner]):
     """Images with labels, augmented."""
 
     recipe: Recipe
+    batches: Batches
     other = "error"
 
     def __init__(self, recipe: Recipe, options: RunOptions, team: Processes) -> None:
@@ -40,6 +44,8 @@ class Supervised(Job[Learner]):
         self.batches = Batches(recipe, source, self.data.mean, team, self.clock)
         self.learner = make_learner(recipe, self.data, self.batches, team, self.clock)
         self.files = files_sha256(recipe)  # which are there: they have been read
+        self.pacer = self.learner.pacer
+        self._pass_strength()
 
     def learn(self, step: int, batch: Batch) -> Tensor:
         images = batch.images.to(self.team.device, non_blocking=True)
@@ -48,6 +54,41 @@ class Supervised(Job[Learner]):
 
     def measure(self) -> dict[str, Any]:
         return measure(self.learner, self.data.measured, self.workers)
+
+    def next_epoch(self) -> dict[str, float]:
+        super().next_epoch()
+        if self.pacer is None:
+            return {}
+        ended = {"sigma": self.pacer.sigma}
+        ended |= {} if self.pacer.k is None else {"k": self.pacer.k}
+        if self.data.held_out is not None:
+            self._watch_held_out(self.pacer, self.data.held_out)
+        self.pacer.next_epoch()
+        self._pass_strength()
+        assert self.pacer.lead is not None
+        return {**ended, "lead": self.pacer.lead}
+
+    def state(self) -> dict[str, Any]:
+        if self.pacer is None:
+            return {}
+        self.pacer.share()
+        return {"pacer": self.pacer.state_dict()}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        if self.pacer is not None:
+            self.pacer.load_state_dict(state["pacer"])
+            self._pass_strength()
+
+    def _watch_held_out(self, pacer: Pacer, source: Source) -> None:
+        """Every process has all answers, so one is enough to watch them."""
+        logits = predict(self.learner, self.learner.net, source, self.workers)
+        if self.team.first:
+            pacer.watch(logits, source.labels.to(logits.device), held_out=True)
+
+    def _pass_strength(self) -> None:
+        """Have batches know what holds in the epoch that begins."""
+        if self.pacer is not None:
+            self.batches.strength = strength_of(self.pacer)
 
     def describe(self, other: float) -> str:
         return f"error {other:.1%}"

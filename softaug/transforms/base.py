@@ -14,9 +14,10 @@ from softaug.draws import DrawKey, send, uniforms
 from softaug.label import SoftLabel
 from softaug.softening import retained
 from softaug.transforms.own_k import own_k
+from softaug.transforms.paced import AUTO, Auto, Paced
 
 Labels = Tensor | int | SoftLabel
-Power = float | Sequence[float]  # k: one number, or one for each class
+Power = float | Sequence[float] | Auto  # k: one number, one for each class, or a pacer's
 
 
 class Params(Protocol):
@@ -36,7 +37,7 @@ class SoftTransform(nn.Module, Generic[P], ABC):
     (parameters are drawn for each sample); uint8 or float; any device. A subclass writes
     `_draw` (uniform numbers to parameters) and `_render` (a batch and its parameters to a
     batch), and takes a `purpose` number of its own, so that its keyed draws are its own.
-    `k` is one number, or one for each class (Eq. 11).
+    `k` is one number, one for each class (Eq. 11), or "auto", which a `Pacer` sets.
     """
 
     purpose: ClassVar[int]
@@ -117,6 +118,9 @@ class SoftTransform(nn.Module, Generic[P], ABC):
         """What is retained of each label, [B]."""
         if isinstance(self.k, float):
             return retained(params.visible, self.k)
+        if isinstance(self.k, Paced):
+            now = send(self.k.read(self.name, "k"), params.visible.device)
+            return retained(params.visible, now.to(params.visible.dtype).expand_as(params.visible))
         return retained(params.visible, own_k(self.name, self.k, label, like=params.visible))
 
     @abstractmethod
@@ -132,7 +136,9 @@ class SoftTransform(nn.Module, Generic[P], ABC):
         return ", ".join(f"{name}={value!r}" for name, value in shown.items())
 
 
-def _check_power(who: str, k: Any) -> float | tuple[float, ...]:
+def _check_power(who: str, k: Any) -> float | tuple[float, ...] | Paced:
+    if isinstance(k, str) and k == AUTO:
+        return Paced()
     if isinstance(k, str) or not isinstance(k, Sequence):
         return check_positive(who, "k", k, infinite=True)
     if not k:

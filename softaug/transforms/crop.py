@@ -6,10 +6,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from softaug.checks import check_positive, check_whole, refuse
+from softaug.checks import check_whole, refuse
 from softaug.draws import truncated_normal
 from softaug.transforms.base import Power, SoftTransform, pixel_rows
 from softaug.transforms.fill import Fill, check_fill, fill_values
+from softaug.transforms.paced import Auto, check_setting, setting
 
 
 class CropParams(NamedTuple):
@@ -49,7 +50,8 @@ class SoftCrop(_ShiftedCrop):
 
     Offsets are truncated so that some of the image stays, and to whole pixels toward zero
     (the paper's CIFAR crop). What leaves the frame is lost, what enters it is `fill`: a
-    number, one per channel, or "mean" (each image's own channel means).
+    number, one per channel, or "mean" (each image's own channel means). A `sigma` of "auto"
+    is set by a `Pacer` while training goes on.
 
     >>> from softaug import DrawKey
     >>> image = torch.ones(3, 32, 32)
@@ -60,12 +62,13 @@ class SoftCrop(_ShiftedCrop):
 
     purpose = 1
 
-    def __init__(self, sigma: float = 0.3, k: Power = 2.0, fill: Fill = 0) -> None:
+    def __init__(self, sigma: float | Auto = 0.3, k: Power = 2.0, fill: Fill = 0) -> None:
         super().__init__(k, fill)
-        self.sigma = check_positive(self.name, "sigma", sigma)
+        self.sigma = check_setting(self.name, "sigma", sigma)
 
     def _offsets(self, uniform: Tensor, edge: int, longer: int) -> Tensor:
-        return truncated_normal(uniform, self.sigma * longer, limit=edge).trunc().long()
+        sd = setting(self.name, "sigma", self.sigma) * longer
+        return truncated_normal(uniform, sd, limit=edge).trunc().long()
 
 
 class UniformCrop(_ShiftedCrop):

@@ -8,6 +8,7 @@ from torch import Tensor
 from softaug.checks import check_positive
 from softaug.draws import normal_field, truncated_normal
 from softaug.transforms.base import Power, SoftTransform
+from softaug.transforms.paced import Auto, check_setting, setting
 
 
 class NoiseParams(NamedTuple):
@@ -31,13 +32,14 @@ class SoftNoise(SoftTransform[NoiseParams]):
     purpose = 3
     num_uniforms = 2
 
-    def __init__(self, sigma: float = 0.1, noise_sd: float = 0.1, k: Power = 1.0) -> None:
+    def __init__(self, sigma: float | Auto = 0.1, noise_sd: float = 0.1, k: Power = 1.0) -> None:
         super().__init__(k)
-        self.sigma = check_positive(self.name, "sigma", sigma)
+        self.sigma = check_setting(self.name, "sigma", sigma)
         self.noise_sd = check_positive(self.name, "noise_sd", noise_sd)
 
     def _draw(self, uniform: Tensor, height: int, width: int) -> NoiseParams:
-        alpha = truncated_normal(uniform[:, 0], self.sigma, limit=1)
+        sd = setting(self.name, "sigma", self.sigma)
+        alpha = truncated_normal(uniform[:, 0], sd, limit=1)
         field = (uniform[:, 1] * 2**32).long()
         return NoiseParams(alpha, field, 1 - alpha.abs())
 

@@ -5,10 +5,11 @@ import math
 import torch
 from torch import Tensor
 
-from softaug.checks import check_choice, check_positive, check_range, check_whole, refuse
+from softaug.checks import check_choice, check_range, check_whole, refuse
 from softaug.draws import truncated_normal
 from softaug.transforms.base import Power
 from softaug.transforms.fill import Fill
+from softaug.transforms.paced import Auto, check_setting, setting
 from softaug.transforms.windows import WindowCrop
 
 OFFSETS = {"half": 0.5, "literal": 1.0}  # of sigma (W + w)
@@ -42,7 +43,7 @@ class SoftResizedCrop(WindowCrop):
     def __init__(
         self,
         size: int = 224,
-        sigma: float = 0.3,
+        sigma: float | Auto = 0.3,
         k: Power = 2.0,
         min_size: int | None = None,
         fill: Fill = 0,
@@ -52,7 +53,7 @@ class SoftResizedCrop(WindowCrop):
         share_of: str = "image",
     ) -> None:
         super().__init__(size, k, fill, antialias, share_of)
-        self.sigma = check_positive(self.name, "sigma", sigma)
+        self.sigma = check_setting(self.name, "sigma", sigma)
         self.min_size = _check_min_size(self.name, min_size, size)
         check_choice(self.name, "offsets", offsets, tuple(OFFSETS))
         check_choice(self.name, "relative_to", relative_to, RELATIVE_TO)
@@ -76,12 +77,14 @@ class SoftResizedCrop(WindowCrop):
         else:
             most = edge * (self.size - self.min_size) / self.size
         normal = math.sqrt(2) * torch.erfinv(2 * uniform - 1)
-        lost = torch.minimum((self.sigma * most * normal).clamp(min=0), most)
+        sigma = setting(self.name, "sigma", self.sigma)
+        lost = torch.minimum((sigma * most * normal).clamp(min=0), most)
         return longest - lost.floor().long()
 
     def _start(self, uniform: Tensor, edge: Tensor, length: Tensor) -> Tensor:
         """Where the window begins: central, then shifted by whole pixels, toward zero."""
-        sd = 2 * OFFSETS[self.offsets] * self.sigma  # in units of the largest shift, (W + w) / 2
+        sigma = setting(self.name, "sigma", self.sigma)
+        sd = 2 * OFFSETS[self.offsets] * sigma  # in units of the largest shift, (W + w) / 2
         shift = truncated_normal(uniform, sd, limit=1) * (edge + length) / 2
         start = (edge - length).div(2, rounding_mode="floor") + shift.trunc().long()
         return start.clamp(1 - length, edge - 1)  # a half pixel may have been rounded away

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from softaug.evaluation.augment_words import describe_augment
-from softaug.recipes import Augment, Cutout, Mix, Noise, NormalOffsets, UniformOffsets, find
+from softaug.recipes import Augment, Cutout, Mix, Noise, NormalOffsets, Pace, UniformOffsets, find
 
 HARD = find("cifar100-resnet18-hard").recipe
 
@@ -51,3 +51,11 @@ def test_windows_say_what_is_not_as_usual():
     ]
     assert "sigma 0.3; k = 2" in words[0]
     assert "sigma 0.3, offsets literal; k = 2" in words[1]
+
+
+def test_a_strength_that_is_paced_is_that_of_the_first_epoch():
+    augment = Augment(NormalOffsets(0.1), flip=False, pace=Pace("accuracy-line"))
+    assert said(augment) == (
+        "crop (offsets normal, sd 0.1 edges; k = 2; at first, then paced by accuracy-line), "
+        "hard labels"
+    )

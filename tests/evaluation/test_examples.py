@@ -62,9 +62,9 @@ def test_two_classes_have_two_answers():
     assert [len(level["images"]) for level in found["occluded"]] == [3] * 5
 
 
-def test_the_first_six_are_shown_under_every_patch(found):
+def test_the_first_eight_are_shown_under_every_patch(found):
     assert [level["share"] for level in found["occluded"]] == [0.0, 0.2, 0.4, 0.6, 0.8]
-    whole = [{k: shown[k] for k in ("png", "answers")} for shown in found["whole"][:6]]
+    whole = [{k: shown[k] for k in ("png", "answers")} for shown in found["whole"][:8]]
     assert found["occluded"][0]["images"] == whole
     patch = decode(found["occluded"][4]["images"][0]["png"])
     covered = (patch == torch.tensor([1, 2, 3]).view(3, 1, 1)).all(0).double().mean()

@@ -78,7 +78,7 @@ def test_the_terminal_and_the_report_show_every_set_and_the_occluded_photos(phot
         assert f"{name}: Error, %" in told.file.getvalue()
         assert f"{name}: Error, %" in page
     assert "Accuracy, 80% hidden" in told.file.getvalue()
-    assert page.count('<img src="data:image/png') == 12 + 5 * 6  # whole, and six at five levels
+    assert page.count('<img src="data:image/png') == 12 + 5 * 8  # whole, and eight at five levels
     assert "robustness-occlusion" in {picture.name for picture in pictures["robustness"]}
 
 

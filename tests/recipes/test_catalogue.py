@@ -88,7 +88,7 @@ def test_a_row_changes_one_part_of_its_parent():
             assert parts == set()
         elif name.endswith(("-soft", "-soft-noise")) or "resnet8-s2-soft-policy" in name:
             assert parts == {"augment", "loss"}
-        elif "-figure3-" in name:
+        elif "-figure3-" in name or "-sigma" in name:
             assert parts <= {"augment", "loss"}
         elif not entry.recipe.name.endswith("-soft-release"):
             assert len(parts) == 1

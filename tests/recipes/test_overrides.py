@@ -26,6 +26,13 @@ def overridden(*arguments, default=SOFT):
         (["--data.per-class", 20], ["data.per_class: null -> 20"]),
         (["--loss.soften", "target"], ['loss.soften: "both" -> "target"']),
         (["--epochs", 2, "--seed", 1], ["epochs: 500 -> 2", "seed: 0 -> 1"]),
+        (
+            ["--augment.schedules", "--augment.pace.rule", "confidence-match"],
+            [
+                'augment.pace.rule: "none" -> "confidence-match"',
+                'augment.schedules: [["crop.sigma", 0.001, 0.04]] -> []',
+            ],
+        ),
     ],
 )
 def test_an_override_changes_what_it_names(arguments, lines):
@@ -76,6 +83,8 @@ def test_every_setting_can_be_given(recipe, capsys):
         (["--epochs", 1.5], "--epochs"),
         (["--loss.soften", "targt"], "target"),
         (["--augment.crop.sigma", -1], "sigma must be > 0"),
+        (["--augment.pace.rule", "acuracy-line"], "accuracy-line"),
+        (["--augment.pace.rule", "accuracy-line"], "must have no schedule"),
     ],
 )
 def test_a_wrong_override_ends_with_code_2_and_says_what_is_right(arguments, said, capsys):

@@ -104,6 +104,17 @@ def test_a_missing_key_is_refused_by_its_dotted_name(path):
         from_dict(without(plain(), path))
 
 
+def test_a_recipe_from_before_there_was_a_pace_is_not_paced():
+    old = without(plain(), "augment.pace")
+    assert from_dict(old) == from_dict(plain())
+    assert not from_dict(old).augment.pace.on
+
+
+def test_a_pace_without_one_of_its_keys_is_refused():
+    with pytest.raises(ValueError, match=r"^recipe: augment\.pace\.goal must be given, got only"):
+        from_dict(without(plain(), "augment.pace.goal"))
+
+
 def test_a_pair_of_numbers_must_be_two():
     values = changed(plain("imagenet-resnet50-baseline"), "augment.crop.scale", [0.1])
     with pytest.raises(ValueError, match=r"augment\.crop\.scale must hold 2 values, got \[0\.1\]"):

@@ -18,6 +18,7 @@ import torch
 from rich.console import Console
 from tiny_runs import rows, tiny, weights
 
+from softaug.recipes import Pace
 from softaug.training import checkpoint
 from softaug.training import run as loop
 from softaug.training.options import RunOptions
@@ -25,7 +26,8 @@ from softaug.training.setup import load_data
 from softaug.training.supervised import train
 from softaug.training.tracking import METRICS, Tracker
 
-RECIPE = tiny(epochs=4, optim_ema=0.9, loss_online_smoothing=0.5)
+PACE = Pace("confidence-match", find_k=True)
+RECIPE = tiny(epochs=4, optim_ema=0.9, loss_online_smoothing=0.5, augment_pace=PACE)
 KILLS = 6  # at least, by the clock
 
 

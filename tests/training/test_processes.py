@@ -14,7 +14,7 @@ import torch
 from tiny_runs import BARLOW, rows, run, tiny, tiny_pairs, weights
 
 from softaug.models.registry import MODELS
-from softaug.recipes import Mix, as_dict, from_dict
+from softaug.recipes import Mix, Pace, as_dict, from_dict
 from softaug.training.learner import Learner
 from softaug.training.measure import measure
 from softaug.training.processes import Processes, choose_device, processes
@@ -72,6 +72,7 @@ RUNS = {
     "mixup": {"model": "group-norm", "mix": Mix("mixup"), "batch": 25},
     "cutmix": {"model": "group-norm", "mix": Mix("cutmix")},
     "online": {"model": "group-norm", "loss_online_smoothing": 0.5, "batch": 25, "epochs": 3},
+    "paced": {"model": "group-norm", "epochs": 3, "augment_pace": Pace("held-out-gap", held_out=5)},
     "norm": {"loss_online_smoothing": 0.5},
     "average": {"optim_ema": 0.5, "epochs": 4},
 }
@@ -149,6 +150,8 @@ def team(tmp_path_factory):
         train(place, "stopped", like="norm", act=terminate),
         train(place, "stopped", like="norm"),
         train(place, "even", "--optim.lr", "0.05"),
+        train(place, "paced-stopped", like="paced", act=terminate),
+        train(place, "paced-stopped", like="paced"),
     ]
     code, said = torchrun(place, "first", commands)
     assert code == 0, said
@@ -196,11 +199,23 @@ def test_two_processes_learn_from_pairs_what_one_learns(team, name, tmp_path, on
 
 
 def test_a_process_asked_to_stop_stops_all_and_they_go_on_later(team):
-    assert team.codes[0] == team.codes[1] == [0] * len(RUNS | PAIRS) + [130, 0, 2]
+    assert team.codes[0] == team.codes[1] == [0] * len(RUNS | PAIRS) + [130, 0, 2, 130, 0]
     assert weights(team.place / "stopped") == weights(team.place / "norm")
     assert rows(team.place / "stopped") == rows(team.place / "norm")
     assert "stopped after step 5 of 6" in team.said
-    assert team.said.count("run the same command to go on") == 1
+    assert team.said.count("run the same command to go on") == 2
+
+
+def test_processes_have_the_strengths_of_one_process(team, tmp_path, one_thread):
+    run(recipe("paced"), tmp_path)
+    strengths = [row["sigma"] for row in rows(tmp_path)]
+    assert len(set(strengths)) > 1
+    assert [row["sigma"] for row in rows(team.place / "paced")] == strengths
+
+
+def test_processes_that_are_paced_and_stopped_go_on_to_the_same_bits(team):
+    assert weights(team.place / "paced-stopped") == weights(team.place / "paced")
+    assert rows(team.place / "paced-stopped") == rows(team.place / "paced")
 
 
 def test_processes_that_were_killed_go_on_to_the_same_bits(team):

@@ -1,13 +1,17 @@
+import fcntl
 import json
 import os
 from dataclasses import replace
+from threading import Timer
 
 import pytest
 from tiny_runs import tiny
 
 from softaug.recipes import from_dict
 from softaug.training.run_folder import (
+    LOCK,
     check_recipe,
+    is_held,
     keep_recipe,
     keep_result,
     locked,
@@ -39,6 +43,26 @@ def test_a_lock_dies_with_its_process(tmp_path):
     os.waitpid(child, 0)
     with locked(tmp_path):
         pass
+
+
+def test_whether_a_folder_is_held_is_seen_without_a_trace(tmp_path):
+    lock = tmp_path / LOCK
+    assert not is_held(lock)
+    assert list(tmp_path.iterdir()) == []
+    with locked(tmp_path):
+        assert is_held(lock)
+    assert not is_held(lock)
+
+
+def test_a_short_look_at_the_lock_refuses_no_one(tmp_path):
+    with locked(tmp_path):
+        pass
+    looking = (tmp_path / LOCK).open("rb")
+    fcntl.flock(looking, fcntl.LOCK_SH)
+    end = Timer(0.05, looking.close)
+    end.start()
+    with locked(tmp_path):
+        end.join()
 
 
 def test_the_same_recipe_is_welcome(tmp_path):

@@ -11,6 +11,7 @@ from softaug.metrics import estimate
 from softaug.report.evaluation.drawing import Colours, Picture, line, literal, slug
 from softaug.report.evaluation.shapes import Arm
 from softaug.report.evaluation.tables import NONE, Cell, Column, Table
+from softaug.report.figures.error_line import error_line
 from softaug.report.headline import capital
 from softaug.report.palette import INK
 
@@ -50,7 +51,8 @@ def _ordeal(arms: Sequence[Arm], name: str) -> Picture:
         step = (max(levels) - min(levels)) / 80 or 1
         for index, (arm, points) in enumerate(curves.items()):
             aside = step * (index - (len(curves) - 1) / 2)  # side by side, not on top
-            _draw_bars(axes, [x + aside for x in levels], points, arm, index, colours)
+            xs, (means, ses) = [x + aside for x in levels], zip(*points, strict=True)
+            error_line(axes, xs, means, ses, literal(arm), line(index, colours))
         axes.axhline(chance, color=INK, linewidth=0.8, linestyle=(0, (1, 3)))
         axes.annotate("chance", (levels[0], chance), (-3, 3), textcoords="offset points")
         axes.set(xlabel=harm.axis, ylabel="accuracy, %", xticks=levels, ylim=(0, 102))
@@ -93,27 +95,6 @@ def _bars(arms: Sequence[Arm]) -> str:
     return f"Bars: ± one standard error over seeds{alone}; seeds of {told}."
 
 
-def _draw_bars(
-    axes: Axes,
-    xs: Sequence[float],
-    points: Sequence[tuple[float, float]],
-    name: str,
-    index: int,
-    colours: Colours,
-) -> None:
-    axes.errorbar(
-        xs,
-        [mean for mean, _ in points],
-        [se for _, se in points],
-        label=literal(name),
-        markersize=4.5,
-        linewidth=1.4,
-        elinewidth=1.2,
-        capsize=2.5,
-        **line(index, colours),
-    )
-
-
 def _curve_table(
     name: str,
     axis: str,
@@ -134,6 +115,9 @@ _WORDS = {"nll": "NLL", "ece": "ECE"}
 _REMARKS = {
     "train_loss": " Of augmented images; arms with different losses cannot be compared by it.",
     "train_error": " Of augmented images: how hard they are differs from arm to arm.",
+    "sigma": " Strength of the crop, which a pacer set for each epoch.",
+    "k": " Softening curve, which a pacer set for each epoch.",
+    "lead": " After an epoch whose lead is above 0 the pacer raised sigma, else it lowered it.",
 }
 
 

@@ -13,13 +13,13 @@ from matplotlib import style
 from matplotlib.figure import Figure
 
 from softaug.report.evaluation.tables import Table
-from softaug.report.palette import LINE_STYLES, MARKERS, PAGE, SERIES, series
+from softaug.report.palette import LINE_STYLES, MARKERS, PAGE, light, series
 from softaug.report.svg import STYLE, WIDTH, draw_svg
 
 Colours = Callable[[int], str]
 _DPI = 200
 _GRID = next(colour.light for colour in PAGE if colour.variable == "--grid")
-_PRINT = {**STYLE, "grid.color": _GRID, "svg.fonttype": "path", "savefig.facecolor": "white"}
+ON_WHITE = {**STYLE, "grid.color": _GRID, "svg.fonttype": "path", "savefig.facecolor": "white"}
 
 
 @dataclass(frozen=True)
@@ -40,16 +40,16 @@ class Picture:
 
     def inline(self) -> Markup:
         """SVG for the page: follows its light and dark colours."""
-        with _no_glyph_warnings():
+        with no_glyph_warnings():
             return draw_svg(self.name, self.alt, self.height, lambda f: self.draw(f, series))
 
     def files(self) -> Mapping[str, bytes]:
         """{"svg": ..., "png": ...}: on white; equal input gives equal SVG."""
         found = {}
-        with style.context(["default", _PRINT]), _no_glyph_warnings():
+        with style.context(["default", ON_WHITE]), no_glyph_warnings():
             size = (self.width / 72, self.height / 72)
             figure = Figure(figsize=size, layout="constrained")
-            self.draw(figure, _light)
+            self.draw(figure, light)
             for kind in ("svg", "png"):  # laid out once, by the first
                 buffer = io.BytesIO()
                 figure.savefig(buffer, format=kind, dpi=_DPI, metadata=self._metadata(kind))
@@ -67,12 +67,8 @@ class Picture:
         return {"Date": None, "Creator": None, "Title": self.name, "Description": told}
 
 
-def _light(index: int) -> str:
-    return SERIES[index % len(SERIES)].light
-
-
 @contextmanager
-def _no_glyph_warnings() -> Any:
+def no_glyph_warnings() -> Any:
     """Class names may be in any script; DejaVu draws a box for what it lacks."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")

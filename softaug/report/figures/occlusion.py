@@ -4,6 +4,7 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from softaug.report.figures.error_line import error_line
 from softaug.report.palette import INK, line_style
 from softaug.report.summary import ArmSummary, Metric, Summary
 from softaug.report.svg import draw_svg
@@ -32,17 +33,9 @@ def _draw_arm(
     axes: Axes, arm: ArmSummary, index: int, xs: list[float], levels: list[Metric]
 ) -> None:
     values = [arm.estimates[metric.key] for metric in levels]
-    axes.errorbar(
-        xs,
-        [100 * value.mean for value in values],
-        [100 * (value.se or 0) for value in values],
-        label=arm.name.replace("$", r"\$"),
-        markersize=4.5,
-        linewidth=1.4,
-        elinewidth=1.2,
-        capsize=2.5,
-        **line_style(index),
-    )
+    means = [100 * value.mean for value in values]
+    ses = [100 * (value.se or 0) for value in values]
+    error_line(axes, xs, means, ses, arm.name.replace("$", r"\$"), line_style(index))
 
 
 def _percent(metric: Metric) -> int:

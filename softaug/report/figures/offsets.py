@@ -2,7 +2,8 @@
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from markupsafe import Markup
 from matplotlib.axes import Axes
@@ -23,17 +24,28 @@ def drawn_offsets(arm: Arm, index: int, size: int, limit: int) -> Markup:
     """
 
     def draw(figure: Figure) -> None:
-        axes = figure.add_subplot()
-        _draw_half_line(axes, size)
-        dots = [_within_pixel(number, *offset) for number, offset in enumerate(arm["offsets"])]
-        xs, ys = [x for x, _ in dots], [y for _, y in dots]
         marker = MARKERS[index % len(MARKERS)]
-        axes.scatter(xs, ys, s=6, marker=marker, color=series(index), linewidths=0, alpha=0.75)
-        ticks = [-size // 2, -size // 4, 0, size // 4, size // 2]
-        axes.set(xlim=(-limit, limit), ylim=(limit, -limit), xticks=ticks, yticks=ticks)
-        axes.set(xlabel="dx, pixels to the right", ylabel="dy, pixels down", aspect="equal")
+        look = {"marker": marker, "color": series(index), "alpha": 0.75}
+        draw_offsets(figure.add_subplot(), arm["offsets"], size, limit, look)
 
     return draw_svg(f"offsets-{index}", _alt(arm, size), 245, draw)
+
+
+def draw_offsets(
+    axes: Axes,
+    offsets: Sequence[Sequence[float]],
+    size: int,
+    limit: int,
+    look: Mapping[str, Any],
+) -> None:
+    """A dot for each of the offsets (right, down), and the line of half visibility."""
+    _draw_half_line(axes, size)
+    dots = [_within_pixel(number, *offset) for number, offset in enumerate(offsets)]
+    sizes = {"s": 6, "linewidths": 0}
+    axes.scatter([x for x, _ in dots], [y for _, y in dots], **{**sizes, **look})
+    ticks = [-size // 2, -size // 4, 0, size // 4, size // 2]
+    axes.set(xlim=(-limit, limit), ylim=(limit, -limit), xticks=ticks, yticks=ticks)
+    axes.set(xlabel="dx, pixels to the right", ylabel="dy, pixels down", aspect="equal")
 
 
 def axis_limit(arms: Sequence[Arm], size: int) -> int:

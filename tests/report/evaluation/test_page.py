@@ -240,3 +240,13 @@ def test_light_dark_phone_and_print_are_provided_for(page_text):
     assert "prefers-color-scheme: dark" in page_text
     assert 'content="width=device-width, initial-scale=1"' in page_text
     assert "@media print" in page_text
+
+
+def test_a_paced_arm_has_its_strength_by_epoch_on_the_page(comparison):
+    for evaluation in comparison["arms"][1]["evaluations"]:
+        for row in evaluation["members"][0]["metrics"]:
+            row |= {"sigma": 0.1 * row["epoch"], "lead": 0.05}
+    page = Page(rendered(comparison))
+    (strength,) = (a for a in page.all("svg") if a["aria-label"].startswith("Sigma, by epoch"))
+    assert strength["aria-label"] == "Sigma, by epoch, soft: 0.3 at 3 (n = 2)."
+    assert "Strength of the crop, which a pacer set for each epoch." in page.text

@@ -1,0 +1,268 @@
+"""Keep the numbers of every finished run, and put the tables and plots into docs/evidence.md.
+
+    python docs/collect_evidence.py softaug-reproduce/cpu
+
+Without a folder they are made again from docs/results/evidence.
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib.pyplot as plt
+from collect_runs import put_between_markers
+
+from softaug.metrics import Estimate, estimate, paired_difference, seed_interval, verdict
+from softaug.metrics.statistics import can_be_judged
+from softaug.paper import find_exhibits
+from softaug.recipes.budgets import EPOCHS, SIGMAS, budget_name
+
+DOCS = Path(__file__).parent
+PAGE, KEPT = DOCS / "evidence.md", DOCS / "results" / "evidence"
+STUDIES = ("evidence", "variants", "budgets")
+MIDDLE = "cifar10", 40
+
+
+class Measure(NamedTuple):
+    """How a number is shown."""
+
+    key: str
+    head: str
+    scale: float = 100
+    digits: int = 2
+    higher_is_better: bool = False
+
+
+ERROR, NLL = Measure("error", "error, %"), Measure("nll", "NLL", 1, 3)
+ECE, SCALED = Measure("ece_15", "ECE, %"), Measure("ece_15_scaled", "ECE, scaled, %")
+HIDDEN = [
+    Measure(f"occlusion/{share / 100:g}", f"{share} % hidden", 100, 1, True)
+    for share in (20, 40, 60, 80)
+]
+SHOWN = (ERROR, NLL, ECE, SCALED, *HIDDEN)
+Values = dict[str, dict[int, dict[str, float]]]  # recipe, seed, measure
+
+
+def keep(runs: Path) -> None:
+    """Write what matters of each finished run of the studies: recipe, numbers, environment."""
+    for name in {name for study in find_exhibits(STUDIES) for name in study.recipes}:
+        for folder in runs.glob(f"{name}-seed*"):
+            if (folder / "evaluation.json").exists():
+                kept = slim(json.loads((folder / "evaluation.json").read_text()))
+                file = KEPT / "runs" / f"{folder.name}.json"
+                file.write_text(json.dumps(kept, indent=1) + "\n")
+
+
+def slim(evaluation: dict[str, Any]) -> dict[str, Any]:
+    """An evaluation without pictures, classes and folders."""
+    (member,) = evaluation["members"]
+    return {
+        "recipe": evaluation["recipe"],
+        "seed": member["seed"],
+        "weights_sha256": member["weights_sha256"],
+        "split": evaluation["split"],
+        "measures": {one["key"]: one["value"] for one in evaluation["measures"]},
+        "environment": evaluation["environment"],
+    }
+
+
+def read() -> Values:
+    """All kept runs."""
+    found: Values = {}
+    for file in sorted((KEPT / "runs").glob("*.json")):
+        run = json.loads(file.read_text())
+        found.setdefault(run["recipe"]["name"], {})[run["seed"]] = run["measures"]
+    return found
+
+
+def by_seed(values: Values, name: str, key: str) -> dict[int, float]:
+    """A measure of a recipe."""
+    return {seed: measures[key] for seed, measures in values[name].items()}
+
+
+def as_table(lines: Sequence[Sequence[str]]) -> str:
+    """Markdown; the first column is text."""
+    ruled = [lines[0], ["---", *["---:"] * (len(lines[0]) - 1)], *lines[1:]]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in ruled)
+
+
+def means(values: Values, arms: dict[str, str]) -> str:
+    """A row for each arm: mean ± standard error."""
+    lines = [["arm", "n", *(measure.head for measure in SHOWN)]]
+    for arm, name in arms.items():
+        found = [estimate(list(by_seed(values, name, m.key).values())) for m in SHOWN]
+        cells = [spread(one, m) for one, m in zip(found, SHOWN, strict=True)]
+        lines.append([arm, str(found[0].n), *cells])
+    return as_table(lines)
+
+
+def spread(found: Estimate, measure: Measure, sign: str = "") -> str:
+    """A mean and its standard error in the measure's unit."""
+    shown = f"{measure.scale * found.mean:{sign}.{measure.digits}f}"
+    return shown if found.se is None else f"{shown} ± {measure.scale * found.se:.{measure.digits}f}"
+
+
+def differences(values: Values, pairs: dict[str, tuple[str, str]], shown: Sequence[Measure]) -> str:
+    """A row for each pair: first minus second, its 95 % interval, bold where it excludes 0."""
+    lines = [["comparison", "n", *(measure.head for measure in shown)]]
+    for words, (first, second) in pairs.items():
+        found = [
+            paired_difference(by_seed(values, first, m.key), by_seed(values, second, m.key))
+            for m in shown
+        ]
+        cells = [judged(one, m) for one, m in zip(found, shown, strict=True)]
+        lines.append([words, str(found[0].n), *cells])
+    return as_table(lines)
+
+
+def judged(found: Estimate, measure: Measure) -> str:
+    """A difference with its interval; bold, and a word, where there is a verdict."""
+    mean = f"{measure.scale * found.mean:+.{measure.digits}f}"
+    if not can_be_judged(found):
+        return mean
+    ends = seed_interval(found)
+    low, high = (f"{measure.scale * end:+.{measure.digits}f}" for end in (ends.low, ends.high))
+    word = verdict(found, higher_is_better=measure.higher_is_better).word
+    told = f"{mean} [{low}, {high}]"
+    return f"**{told}** {word}" if word in ("better", "worse") else told
+
+
+def arms_of(values: Values, data: str, epochs: int) -> dict[str, str]:
+    """Names of the arms that have runs, in the studies' order."""
+    start = budget_name(data, epochs, "")
+    names = dict.fromkeys(name for study in find_exhibits(STUDIES) for name in study.recipes)
+    return {
+        name.removeprefix(start): name
+        for name in names
+        if name.startswith(start) and name in values
+    }
+
+
+def pairs_of(values: Values, data: str, wanted: dict[str, tuple[str, str]]) -> Any:
+    """Those of the comparisons whose arms both have runs."""
+    full = {
+        words: (budget_name(data, 40, first), budget_name(data, 40, second))
+        for words, (first, second) in wanted.items()
+    }
+    return {words: pair for words, pair in full.items() if all(name in values for name in pair)}
+
+
+SOFT, PAPER_S = "target-sigma0.1-k1", "target-sigma0.3-k2"
+SAME_CROP = {
+    "sigma 0.1, k 1: soft target against hard labels": (SOFT, "hard-labels-sigma0.1"),
+    "sigma 0.3, k 2: soft target against hard labels": (PAPER_S, "hard-labels-sigma0.3"),
+}
+MILD = {
+    "soft target, sigma 0.1, k 1": (SOFT, "hard"),
+    "soft target and weight, sigma 0.1, k 1": ("both-sigma0.1-k1", "hard"),
+    "hard labels, sigma 0.1": ("hard-labels-sigma0.1", "hard"),
+    "soft target, sigma 0.3, k 2": (PAPER_S, "hard"),
+}
+WAYS = {
+    "k 2 against k 1": ("target-sigma0.1-k2", SOFT),
+    "weight against target": ("weight-sigma0.1-k1", SOFT),
+    "both against target": ("both-sigma0.1-k1", SOFT),
+    "both: batch_mean against sample": ("both-batch-mean-sigma0.1-k1", "both-sigma0.1-k1"),
+}
+POLICIES = {
+    f"{words}: soft target against hard": (f"{SOFT}-{policy}", f"hard-{policy}")
+    for policy, words in (("randaugment", "RandAugment"), ("trivialaugment", "TrivialAugment"))
+}
+
+
+def budgets(values: Values) -> str:
+    """Error, ECE and accuracy under occlusion by epochs and sigma."""
+    arms = ["hard", *(f"target-sigma{sigma:g}-k1" for sigma in SIGMAS["cifar10"])]
+    shown = (ERROR, ECE, HIDDEN[1])
+    lines = [["arm", *(f"{m.head}: {epochs} epochs" for m in shown for epochs in EPOCHS)]]
+    for arm in arms:
+        cells = [_budget_cell(values, arm, epochs, m) for m in shown for epochs in EPOCHS]
+        lines.append([arm, *cells])
+    return as_table(lines)
+
+
+def _budget_cell(values: Values, arm: str, epochs: int, measure: Measure) -> str:
+    name = budget_name("cifar10", epochs, arm)
+    if name not in values:
+        return "not run"
+    found = estimate(list(by_seed(values, name, measure.key).values()))
+    return f"{spread(found, measure)} (n = {found.n})"
+
+
+def tuning() -> str:
+    """What was tried on held-out images."""
+    lines = [["arm", "settings", "error, %", "NLL", "ECE (10 bins), %"]]
+    for row in json.loads((KEPT / "tuning.json").read_text()):
+        settings = ", ".join(f"`{name}` {value}" for name, value in row["changes"].items())
+        numbers = f"{100 * row['error']:.2f}", f"{row['nll']:.3f}", f"{100 * row['ece']:.2f}"
+        lines.append([row["arm"], settings, *numbers])
+    return as_table(lines)
+
+
+def plot_occlusion(values: Values) -> None:
+    """Accuracy by the share that is hidden."""
+    shares = [0, 20, 40, 60, 80]
+    figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
+    for arm in ("hard", "hard-labels-sigma0.1", SOFT, "hard-labels-sigma0.3", PAPER_S):
+        name = budget_name(*MIDDLE, arm)
+        whole = estimate([1 - error for error in by_seed(values, name, "error").values()])
+        hidden = [estimate(list(by_seed(values, name, m.key).values())) for m in HIDDEN]
+        found = [whole, *hidden]
+        means = [100 * one.mean for one in found]
+        axes.errorbar(shares, means, [100 * (one.se or 0) for one in found], label=arm, capsize=2)
+    axes.set(xlabel="share of the image hidden, %", ylabel="accuracy, %", xticks=shares)
+    axes.set_title("CIFAR-10, 5,000 images, 40 epochs")
+    axes.legend(frameon=False)
+    figure.savefig(DOCS / "evidence-occlusion.png", dpi=150)
+
+
+def plot_budgets(values: Values) -> None:
+    """Error, ECE and accuracy under occlusion by epochs."""
+    figure, every = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
+    arms = ["hard", *(f"target-sigma{sigma:g}-k1" for sigma in SIGMAS["cifar10"])]
+    for axes, measure in zip(every, (ERROR, ECE, HIDDEN[1]), strict=True):
+        for arm in arms:
+            names = {epochs: budget_name("cifar10", epochs, arm) for epochs in EPOCHS}
+            there = {epochs: name for epochs, name in names.items() if name in values}
+            found = [
+                estimate(list(by_seed(values, name, measure.key).values()))
+                for name in there.values()
+            ]
+            means = [100 * one.mean for one in found]
+            bars = [100 * (one.se or 0) for one in found]
+            axes.errorbar(list(there), means, bars, label=arm, marker="o", capsize=2)
+        axes.set(xscale="log", xlabel="epochs", title=measure.head)
+        axes.set_xticks(EPOCHS, [str(epochs) for epochs in EPOCHS])
+        axes.minorticks_off()
+    every[0].legend(frameon=False, fontsize="small")
+    figure.savefig(DOCS / "evidence-budgets.png", dpi=150)
+
+
+def main() -> None:
+    """Collect, then write tables and plots."""
+    if sys.argv[1:]:
+        keep(Path(sys.argv[1]) / "runs")
+    values = read()
+    for data in ("cifar10", "cifar100"):
+        put_between_markers(means(values, arms_of(values, data, 40)), PAGE, f"{data}-means")
+    told = {
+        "same-crop": (SAME_CROP, SHOWN),
+        "mild": (MILD, SHOWN),
+        "ways": (WAYS, (ERROR, NLL, ECE, HIDDEN[1])),
+        "policies": (POLICIES, (ERROR, NLL, ECE, HIDDEN[1])),
+    }
+    for name, (wanted, shown) in told.items():
+        pairs = pairs_of(values, "cifar10", wanted)
+        put_between_markers(differences(values, pairs, shown), PAGE, name)
+    pairs = pairs_of(values, "cifar100", {**SAME_CROP, **MILD})
+    put_between_markers(differences(values, pairs, SHOWN), PAGE, "cifar100-differences")
+    put_between_markers(budgets(values), PAGE, "budgets")
+    put_between_markers(tuning(), PAGE, "tuning")
+    plot_occlusion(values)
+    plot_budgets(values)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,208 @@
+"""From the folders of runs to tableN.json and figureN.json: the paper's numbers beside ours."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from softaug.data.place import data_folder
+from softaug.files import write_json
+from softaug.grid.numbers import Numbers
+from softaug.grid.offsets import drawn_offsets
+from softaug.grid.plan import RUNS, Plan, PlannedRun, run_name
+from softaug.grid.run import GridRun
+from softaug.grid.second_sets import V2_FOLDER, second_sets
+from softaug.grid.state import FAILURE
+from softaug.metrics import estimate
+from softaug.paper.exhibit import Cell, Exhibit, Line, Panel, Row
+from softaug.paper.scale import Scale
+from softaug.recipes.paper_numbers import V2
+from softaug.recipes.pretrain import AnyRecipe
+from softaug.training.environment import environment
+
+SCHEMA = 1
+UNFINISHED = ("waiting", "partial", "no data")
+Described = Callable[[Row, Cell], dict[str, Any]]
+NOTES: dict[Scale, tuple[str, ...]] = {
+    "paper": (),
+    "cpu": (
+        "sigma 0.3 is the paper's, for 500 epochs on all images; it is known to be too much for "
+        "budgets as small as these, where crops of about sigma 0.1 do better: no row was retuned",
+    ),
+    "smoke": (
+        "a trial that every row can be run: a moment's training on tiny images, no evidence",
+    ),
+}
+
+
+class Collector:
+    """Writes the exhibits of a plan as far as they have come; reads each result once."""
+
+    def __init__(self, plan: Plan, data_dir: Path | None) -> None:
+        self.plan, self.data_dir = plan, data_dir
+        self.numbers = Numbers()
+        self._environment = environment()
+
+    def collect(self, names: Iterable[str]) -> list[Path]:
+        """Write the exhibits of these names anew."""
+        wanted = set(names)
+        return [self._write(exhibit) for exhibit in self.plan.exhibits if exhibit.name in wanted]
+
+    def error_of(self, run: GridRun) -> float | None:
+        """The headline number of a run, in %; None where it is not finished."""
+        return self.numbers.value(run.folder, Cell("error"))
+
+    def _write(self, exhibit: Exhibit) -> Path:
+        return write_json(self.described(exhibit), self.plan.out / f"{exhibit.name}.json", indent=1)
+
+    def described(self, exhibit: Exhibit) -> dict[str, Any]:
+        """The content of an exhibit's file."""
+        recipes = self.plan.recipes[exhibit.name]
+        cells = {
+            (row, cell): self._cell(cell, recipes[row.recipe] if row.recipe else None)
+            for row in exhibit.rows
+            for cell in row.cells
+        }
+
+        def found(row: Row, cell: Cell) -> dict[str, Any]:
+            return cells[row, cell]
+
+        unfinished = [cell for cell in cells.values() if cell["state"] in UNFINISHED]
+        examples = [recipes[name] for _, name in exhibit.examples]
+        return {
+            "schema": SCHEMA,
+            "name": exhibit.name,
+            "title": exhibit.title,
+            "scale": self.plan.scale,
+            "complete": not unfinished and self._examples_done(examples),
+            "notes": [*exhibit.notes, *self._scale_notes(exhibit)],
+            "environment": self._environment,
+            "rows": [_described_row(row, found) for row in exhibit.rows],
+            **self._figure_parts(exhibit, found),
+        }
+
+    def _scale_notes(self, exhibit: Exhibit) -> tuple[str, ...]:
+        """What is to be known of a scale; a study's recipes are of the cpu scale."""
+        scale = self.plan.scale
+        as_meant = not exhibit.of_paper and scale == "cpu"
+        return () if as_meant or not exhibit.recipes else NOTES[scale]
+
+    def _figure_parts(self, exhibit: Exhibit, found: Described) -> dict[str, Any]:
+        """What a figure has beside rows."""
+        recipes = self.plan.recipes[exhibit.name]
+        parts: dict[str, Any] = {}
+        if exhibit.panels:
+            parts["panels"] = [_described_panel(panel, found) for panel in exhibit.panels]
+        if exhibit.examples:
+            arms = {label: recipes[name] for label, name in exhibit.examples}
+            shown = {label: arm for label, arm in arms.items() if not isinstance(arm, str)}
+            parts["labels"] = list(shown)
+            parts["runs"] = [self._first_folder(arm) for arm in shown.values()]
+        if exhibit.offsets:
+            parts["crops"] = drawn_offsets(exhibit, recipes)
+        return parts
+
+    def _first_folder(self, recipe: AnyRecipe) -> str:
+        return f"{RUNS}/{run_name(recipe, self.plan.seeds[0])}"
+
+    def _examples_done(self, recipes: Sequence[AnyRecipe | str]) -> bool:
+        """Whether all that this scale has is there."""
+        wanted = [recipe for recipe in recipes if not isinstance(recipe, str)]
+        firsts = [self.plan.runs_of(recipe)[0] for recipe in wanted]
+        error = Cell("error")
+        return all(self._value(first, error) is not None for first in firsts)
+
+    def _value(self, planned: PlannedRun, cell: Cell) -> float | None:
+        return self.numbers.value(planned.run.folder, cell)
+
+    def _cell(self, cell: Cell, recipe: AnyRecipe | str | None) -> dict[str, Any]:
+        paper = None if cell.value is None else {"value": cell.value, "se": cell.se}
+        described = {"measure": cell.measure, "on": cell.on, "paper": paper, "ours": None}
+        if recipe is None:
+            return {**described, "state": "quoted", "why": cell.why}
+        if cell.on == V2 and not isinstance(recipe, str) and recipe.data.name != "imagenet":
+            recipe = f"{V2} is for networks of all 1,000 classes"
+        if isinstance(recipe, str):
+            return {**described, "state": "not at this scale", "why": _joined(cell.why, recipe)}
+        if cell.on == V2 and not second_sets(recipe, self.data_dir):
+            no_set = f"no {V2}: put it into {data_folder(self.data_dir) / V2_FOLDER}"
+            return {**described, "state": "no data", "why": _joined(cell.why, no_set)}
+        return {**described, **self._measured(cell, self.plan.runs_of(recipe))}
+
+    def _measured(self, cell: Cell, runs: Sequence[PlannedRun]) -> dict[str, Any]:
+        """State, reason and our numbers, one of each finished run."""
+        values = [value for run in runs if (value := self._value(run, cell)) is not None]
+        state = "complete" if len(values) == len(runs) else "partial" if values else "waiting"
+        missing = next((run.no_data for run in runs if run.no_data), None)
+        if missing and not values:
+            return {"state": "no data", "why": _joined(cell.why, missing), "ours": None}
+        why = _joined(cell.why, missing if state == "partial" and missing else _failures(runs))
+        ours = _summary(values, len(runs)) if values else None
+        return {"state": state, "why": why, "ours": ours}
+
+
+def _summary(values: Sequence[float], planned: int) -> dict[str, Any]:
+    mean = estimate(values)
+    rounded = [round(value, 4) for value in values]
+    return {
+        "values": rounded,
+        "mean": mean.mean,
+        "se": mean.se,
+        "n": mean.n,
+        "planned": planned,
+    }
+
+
+def _failures(runs: Sequence[PlannedRun]) -> str:
+    """Why runs failed, each reason once."""
+    found = (_failure(planned.run.folder / FAILURE) for planned in runs)
+    told = [message for message in found if message is not None]
+    if not told:
+        return ""
+    return f"{len(told)} of {len(runs)} failed: {' / '.join(dict.fromkeys(told))}"
+
+
+def _failure(file: Path) -> str | None:
+    """Why a run failed; None where it did not, or is begun again just now."""
+    try:
+        message: str = json.loads(file.read_text())["message"]
+    except FileNotFoundError:
+        return None
+    return message
+
+
+def _joined(*reasons: str) -> str:
+    return "; ".join(reason for reason in reasons if reason)
+
+
+def _described_row(row: Row, found: Described) -> dict[str, Any]:
+    return {
+        "group": row.group,
+        "label": row.label,
+        "recipe": row.recipe,
+        "baseline": row.baseline,
+        "quoted": row.quoted,
+        "cells": [found(row, cell) for cell in row.cells],
+    }
+
+
+def _described_panel(panel: Panel, found: Described) -> dict[str, Any]:
+    return {
+        "title": panel.title,
+        "x_label": panel.x_label,
+        "y_label": panel.y_label,
+        "lines": [_described_line(line, found) for line in panel.lines],
+    }
+
+
+def _described_line(line: Line, found: Described) -> dict[str, Any]:
+    cells = [found(row, cell) for _, row, cell in line.points]
+    ours = [cell["ours"] for cell in cells]
+    return {
+        "label": line.label,
+        "x": [x for x, _, _ in line.points],
+        "mean": [one["mean"] if one else None for one in ours],
+        "se": [one["se"] if one else None for one in ours],
+        "n": [one["n"] if one else 0 for one in ours],
+        "paper": [cell["paper"]["value"] if cell["paper"] else None for cell in cells],
+    }

@@ -1,0 +1,120 @@
+"""Doing one run in this process: training, then evaluation; again, it goes on or does nothing."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from datetime import datetime, timezone
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from rich.console import Console
+
+from softaug.checks import refuse
+from softaug.data.load import is_files
+from softaug.evaluation.evaluate import EvaluationOptions, evaluate_runs
+from softaug.evaluation.result_files import EVALUATION
+from softaug.evaluation.run import runs_in
+from softaug.files import write_json
+from softaug.grid.run import GridOptions, GridRun, Outcome
+from softaug.grid.second_sets import second_sets
+from softaug.grid.state import FAILURE, LOCK, is_finished
+from softaug.recipes.recipe import Recipe
+from softaug.training.members import train_members
+from softaug.training.options import RunOptions
+from softaug.training.run import StoppedError
+from softaug.training.selfsupervised import pretrain
+from softaug.training.supervised import train
+
+LOG = "log.txt"
+LOCK_SECONDS = 60  # a run whose command was killed saves first; its readers of files end after it
+
+
+def attempt(run: GridRun, options: GridOptions) -> Outcome:
+    """Do a run; what came of it, in place of an exception."""
+    try:
+        do_run(run, options)
+    except (StoppedError, KeyboardInterrupt):
+        return Outcome(run.name, stopped=True)
+    except Exception as failed:
+        return Outcome(run.name, error=told(failed))
+    return Outcome(run.name)
+
+
+def do_run(run: GridRun, options: GridOptions) -> None:
+    """Train and evaluate, with one thread; what is said goes to log.txt in the run's folder.
+
+    A run that fails leaves failure.json, until it is begun again.
+    """
+    if is_done(run, options):
+        return
+    with _held(run.folder), (run.folder / LOG).open("a", encoding="utf-8") as log:
+        (run.folder / FAILURE).unlink(missing_ok=True)
+        console = Console(file=log, width=120)
+        try:
+            with redirect_stdout(log), redirect_stderr(log):
+                _train(run, options, console)
+                _evaluate(run, options, console)
+        except StoppedError as stopped:
+            console.print(str(stopped), markup=False, soft_wrap=True)
+            raise
+        except Exception as failed:
+            console.print_exception()
+            note_failure(run.folder, told(failed))
+            raise
+
+
+def is_done(run: GridRun, options: GridOptions) -> bool:
+    """Whether the run is finished and was measured on all that it can be measured on now."""
+    if not is_finished(run.folder):
+        return False
+    wanted = {text.partition("=")[0] for text in second_sets(run.recipe, options.data_dir)}
+    return not wanted or wanted <= set(json.loads((run.folder / EVALUATION).read_text())["sets"])
+
+
+def note_failure(folder: Path, message: str) -> None:
+    """Leave word of why a run did not end well."""
+    when = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    write_json({"message": message, "when": when}, folder / FAILURE)
+
+
+def told(failed: BaseException) -> str:
+    """An exception in words; refusals say all themselves."""
+    if isinstance(failed, (ValueError, OSError)):
+        return str(failed)
+    return f"{type(failed).__name__}: {failed}"
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / LOCK)
+    try:
+        lock.acquire(timeout=LOCK_SECONDS)
+    except Timeout:
+        refuse("reproduce", f"only one process may do {folder}", "a second one", "wait for it")
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _train(run: GridRun, options: GridOptions, console: Console) -> None:
+    there = RunOptions(
+        out=run.folder,
+        data_dir=options.data_dir,
+        device=options.device,
+        workers=options.workers if is_files(run.recipe.data.name) else 0,
+        threads=1,
+    )
+    if not isinstance(run.recipe, Recipe):
+        pretrain(run.recipe, there, console)
+    elif run.recipe.members > 1:
+        train_members(run.recipe, there, console)
+    else:
+        train(run.recipe, there, console)
+
+
+def _evaluate(run: GridRun, options: GridOptions, console: Console) -> None:
+    also = second_sets(run.recipe, options.data_dir)
+    wanted = EvaluationOptions(options.data_dir, options.device, also, draws=options.draws)
+    evaluate_runs(runs_in(run.folder), run.folder, wanted, console)

@@ -1,0 +1,179 @@
+"""Setting a transform's strength by how training goes."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from softaug.checks import check_positive, check_whole, refuse
+from softaug.label import MixedLabel, SoftLabel
+from softaug.pacing import sums
+from softaug.pacing.pacer_checks import (
+    check_auto,
+    check_auto_k,
+    check_feedback,
+    check_limits,
+    check_rule,
+)
+from softaug.pacing.power import fit_k
+from softaug.pacing.rules import AccuracyLine, Rule, Seen
+from softaug.transforms.base import SoftTransform
+from softaug.weighting import global_sum
+
+_LINE = AccuracyLine()
+
+
+class Pacer:
+    """Raises the sigma of a transform after epochs that went well by `rule`, else lowers it.
+
+    One change is by `factor`, from `first`, within `least` and `most`. The transform's sigma is
+    "auto"; a k that is "auto" too begins at `first_k` and follows the network's accuracy on
+    images of which more or less is visible (with `ConfidenceMatch`). Several processes add up
+    what they watched and have the same strength. The loop has two lines for it:
+
+    >>> from softaug import SoftCrop
+    >>> crop = SoftCrop(sigma="auto")
+    >>> pacer = Pacer(crop, epochs=2)
+    >>> logits, labels = torch.eye(3), torch.arange(3)
+    >>> for epoch in range(2):
+    ...     images, label = crop(torch.ones(3, 3, 8, 8), labels)
+    ...     pacer.watch(logits, label)  # after each batch
+    ...     pacer.next_epoch()  # after each epoch
+    >>> round(pacer.sigma, 5)  # all are right: 0.1 * 1.15 * 1.15
+    0.13225
+    """
+
+    def __init__(
+        self,
+        transform: SoftTransform[Any],
+        epochs: int,
+        rule: Rule = _LINE,
+        *,
+        first: float = 0.1,
+        least: float = 0.05,
+        most: float = 0.4,
+        factor: float = 1.15,
+        first_k: float = 2.0,
+    ) -> None:
+        check_limits(first, least, most, factor)
+        self.epochs = check_whole("Pacer", "epochs", epochs, least=1)
+        self.least, self.most, self.factor = float(least), float(most), float(factor)
+        self.rule = check_rule(rule)
+        self._sigma = check_auto(transform)
+        self._k = check_auto_k(transform, rule)
+        self.epoch = 0  # that have ended
+        self.lead: float | None = None  # of the last one
+        self._num_classes = 0
+        self._sums = sums.empty()
+        self._set(float(first), check_positive("Pacer", "first_k", first_k))
+
+    @property
+    def sigma(self) -> float:
+        """What the transform has now."""
+        return float(self._sigma.read("Pacer", "sigma"))
+
+    @property
+    def k(self) -> float | None:
+        """What the transform has now; None where its k is not the pacer's."""
+        return None if self._k is None else float(self._k.read("Pacer", "k"))
+
+    def watch(
+        self,
+        logits: Tensor,
+        label: Tensor | SoftLabel | MixedLabel,
+        *,
+        held_out: bool = False,
+    ) -> None:
+        """Note what the network made of a batch [B, C]; nothing waits for the device.
+
+        `held_out` is for clean images that are not trained on.
+        """
+        if self._k is not None and isinstance(label, MixedLabel):
+            remedy = "give the transform a k, or do not mix"
+            refuse("Pacer", 'k "auto" is for labels of one image', "mixed labels", remedy)
+        k = math.inf if self._k is None else float(self._k.read("Pacer", "k"))
+        found = sums.summed(logits, label, k, held_out)
+        self._sums = self._sums.to(found.device) + found
+        self._num_classes = logits.shape[1]
+
+    def next_epoch(self) -> None:
+        """Set the strength for the next epoch; all processes call it together."""
+        if self.epoch >= self.epochs:
+            refuse("Pacer", f"there are {self.epochs} epochs", "one more", "raise epochs")
+        table = global_sum(self._sums).cpu()  # the one wait for the device
+        check_feedback(table, self.rule, self.epoch + 1)
+        seen = self._seen(table.double())
+        self.lead = self.rule.lead(seen)
+        step = self.factor if self.lead > 0 else 1 / self.factor
+        sigma = min(max(self.sigma * step, self.least), self.most)
+        k = None if self.k is None else self._next_k(table.double(), self.k, seen.chance)
+        self._set(sigma, k)
+        self.epoch += 1
+        self._sums = sums.empty(self._sums.device)
+
+    def share(self) -> None:
+        """Have the first process know what all watched; all call it together.
+
+        Only before a `state_dict` within an epoch, and only with several processes.
+        """
+        total = global_sum(self._sums)
+        self._sums = total if _is_first() else torch.zeros_like(total)
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that the next strengths depend on, as plain values."""
+        return {
+            "pacer": repr(self),
+            "epoch": self.epoch,
+            "sigma": self.sigma,
+            "k": self.k,
+            "lead": self.lead,
+            "num_classes": self._num_classes,
+            "sums": self._sums.tolist(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state_dict` was taken; that of another pacer is refused."""
+        if state["pacer"] != repr(self):
+            rule = f"the state must be that of {self}"
+            refuse("Pacer", rule, state["pacer"], "make the pacer as it was made then")
+        self.epoch, self.lead = state["epoch"], state["lead"]
+        self._num_classes = state["num_classes"]
+        self._set(state["sigma"], state["k"])
+        kept = torch.tensor(state["sums"])
+        self._sums = kept if _is_first() else torch.zeros_like(kept)  # it is everybody's
+
+    def __repr__(self) -> str:
+        names = ("epochs", "rule", "least", "most", "factor")
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+        return f"Pacer({shown}, sets={'sigma' if self._k is None else 'sigma and k'})"
+
+    def _set(self, sigma: float, k: float | None) -> None:
+        self._sigma.set(sigma)
+        if self._k is not None and k is not None:
+            self._k.set(k)
+
+    def _seen(self, table: Tensor) -> Seen:
+        augmented, held = table[: sums.BINS].sum(0), table[sums.BINS]
+        num = augmented[sums.NUM] * sums.UNIT
+        return Seen(
+            progress=(self.epoch + 1) / self.epochs,
+            chance=1 / self._num_classes,
+            accuracy=float(augmented[sums.RIGHT] / augmented[sums.NUM]),
+            given=float(augmented[sums.GIVEN] / num),
+            asked=float(augmented[sums.ASKED] / num),
+            held_out=float(held[sums.RIGHT] / held[sums.NUM]) if held[sums.NUM] else None,
+        )
+
+    def _next_k(self, table: Tensor, k: float, chance: float) -> float:
+        """A step of `factor` at most toward the k that the accuracies speak for."""
+        num, right, *_, lost = table[: sums.BINS].unbind(1)
+        some = num.clamp_min(1)
+        wanted = fit_k(lost / some / sums.UNIT, right / some, num, chance)
+        return k if wanted is None else min(max(wanted, k / self.factor), k * self.factor)
+
+
+def _is_first() -> bool:
+    return not (dist.is_available() and dist.is_initialized()) or dist.get_rank() == 0

@@ -1,0 +1,99 @@
+"""When to raise a strength: each rule says how far training is ahead of what it asks for."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
+
+from softaug.checks import check_share, describe, refuse
+
+
+class Seen(NamedTuple):
+    """What an epoch showed."""
+
+    progress: float  # share of all epochs that have ended
+    chance: float  # accuracy of a guess
+    accuracy: float  # on augmented images
+    given: float  # mean probability of the true class, on augmented images
+    asked: float  # mean of what their targets give it
+    held_out: float | None  # accuracy on clean images that are not trained on
+
+
+@runtime_checkable
+class Rule(Protocol):
+    """A strength rises after an epoch whose lead is above 0, else it falls."""
+
+    @property
+    def needs_held_out(self) -> bool:
+        """Whether it looks at images that are not trained on."""
+
+    @property
+    def finds_k(self) -> bool:
+        """Whether a k that is "auto" is fitted."""
+
+    def lead(self, seen: Seen) -> float:
+        """How far training is ahead, as a share of the images or a probability."""
+
+
+@dataclass(frozen=True)
+class AccuracyLine:
+    """Ahead while accuracy on augmented images is above a line from chance to `goal`.
+
+    >>> seen = Seen(progress=0.5, chance=0.1, accuracy=0.7, given=0.6, asked=1.0, held_out=None)
+    >>> round(AccuracyLine(goal=0.9).lead(seen), 3)  # half way the line is at 0.5
+    0.2
+    """
+
+    goal: float = 0.95
+    needs_held_out: ClassVar[bool] = False
+    finds_k: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_share("AccuracyLine", "goal", self.goal)
+
+    def lead(self, seen: Seen) -> float:
+        line = seen.chance + (self.goal - seen.chance) * seen.progress
+        return seen.accuracy - line
+
+
+@dataclass(frozen=True)
+class HeldOutGap:
+    """Ahead while augmented training images are classified better than clean held-out ones.
+
+    Then the network knows its training images by more than what carries over. `margin` is how
+    much better they may be.
+    """
+
+    margin: float = 0.0
+    needs_held_out: ClassVar[bool] = True
+    finds_k: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.margin, bool) or not isinstance(self.margin, int | float):
+            refuse("HeldOutGap", "margin must be a number in -1..1", describe(self.margin))
+        if not (math.isfinite(self.margin) and -1 <= self.margin <= 1):
+            refuse("HeldOutGap", "margin must be a number in -1..1", self.margin)
+
+    def lead(self, seen: Seen) -> float:
+        assert seen.held_out is not None, "the pacer sees to it"
+        return seen.accuracy - seen.held_out - self.margin
+
+
+@dataclass(frozen=True)
+class ConfidenceMatch:
+    """Ahead while the network gives true classes more than a growing share of what targets ask.
+
+    Both are measured from chance; the share grows from 0 at the start to `goal` at the end. A
+    target asks for less where less is visible, so unlike a line of accuracy the goal can be
+    reached at any strength. It is the probability of the *true* class: the largest one would
+    count a network that is sure and wrong as one that follows.
+    """
+
+    goal: float = 0.95
+    needs_held_out: ClassVar[bool] = False
+    finds_k: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_share("ConfidenceMatch", "goal", self.goal)
+
+    def lead(self, seen: Seen) -> float:
+        return (seen.given - seen.chance) - self.goal * seen.progress * (seen.asked - seen.chance)

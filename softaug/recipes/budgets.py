@@ -1,0 +1,113 @@
+"""Rows for studies of small budgets: 5,000 images of CIFAR, a small network, three lengths.
+
+The baseline's batch and learning rate, and the crop's sigma and k, were chosen on held-out
+training images (docs/evidence.md). Every arm is the baseline plus what it is called after.
+"""
+
+from dataclasses import replace
+from typing import Any, Literal
+
+from softaug.recipes.changes import cropped, softened, with_policy
+from softaug.recipes.crops import NormalOffsets, UniformOffsets
+from softaug.recipes.entry import Entry, derive, root, row_name
+from softaug.recipes.recipe import Augment, DataSpec, Optim, Recipe
+
+MODEL = "resnet8-s2"
+NUM_IMAGES = 5000
+CLASSES = {"cifar10": 10, "cifar100": 100}
+EPOCHS = (15, 40, 120)
+MIDDLE = 40
+SIGMAS = {"cifar10": (0.05, 0.1, 0.2, 0.3), "cifar100": (0.1, 0.3)}
+TUNED = 0.1, 1.0  # sigma, k
+PAPER = 0.3, 2.0
+_MINUTES = {15: 2, 40: 5, 120: 13}  # one thread of an AMD EPYC, evaluation included
+_POLICIES: tuple[Literal["randaugment", "trivialaugment"], ...] = ("randaugment", "trivialaugment")
+
+
+def budget_name(data: str, epochs: int, arm: str) -> str:
+    """What the row of an arm is called.
+
+    >>> budget_name("cifar10", 40, "hard")
+    'cifar10-resnet8-s2-5000x40-hard'
+    """
+    return row_name(data, MODEL, f"{NUM_IMAGES}x{epochs}-{arm}")
+
+
+def crop_arm(words: str, sigma: float, k: float | None = None) -> str:
+    """What an arm with normal offsets is called.
+
+    >>> crop_arm("target", 0.1, 1), crop_arm("hard-labels", 0.3)
+    ('target-sigma0.1-k1', 'hard-labels-sigma0.3')
+    """
+    return f"{words}-sigma{sigma:g}" + ("" if k is None else f"-k{k:g}")
+
+
+def budget_entries() -> list[Entry]:
+    """The baseline and soft crops at each length; more arms at the middle one."""
+    found = []
+    for data, sigmas in SIGMAS.items():
+        for epochs in EPOCHS:
+            hard = _hard(data, epochs)
+            found += [hard, *[_crop(hard, "target", sigma, TUNED[1]) for sigma in sigmas]]
+    for data in SIGMAS:
+        middle = _hard(data, MIDDLE)
+        found += [_hard_labels(middle, TUNED[0]), _crop(middle, "target", *PAPER)]
+    return [*found, *_middle_arms(_hard("cifar10", MIDDLE))]
+
+
+def _hard(data: str, epochs: int) -> Entry:
+    recipe = Recipe(
+        name=budget_name(data, epochs, "hard"),
+        model=MODEL,
+        data=DataSpec(data, per_class=NUM_IMAGES // CLASSES[data]),
+        augment=Augment(crop=UniformOffsets(4)),
+        optim=Optim(lr=0.1),
+        epochs=epochs,
+        batch=32,
+    )
+    about = f"5,000 images, {epochs} epochs: hard crops of up to 4 pixels"
+    return root(recipe, about, f"about {_MINUTES[epochs]} minutes on one CPU core")
+
+
+def _arm(parent: Entry, arm: str, about: str, **changes: Any) -> Entry:
+    return derive(parent, f"{NUM_IMAGES}x{parent.recipe.epochs}-{arm}", about, **changes)
+
+
+def _crop(
+    hard: Entry, soften: Literal["target", "weight", "both"], sigma: float, k: float
+) -> Entry:
+    """Normal offsets of this spread; the target softens, the weight, or both."""
+    return _arm(
+        hard,
+        crop_arm(soften, sigma, k),
+        f"Crops of sigma {sigma:g}, k {k:g}; softened: {soften}",
+        augment=cropped(hard.recipe, NormalOffsets(sigma=sigma, k=k)),
+        loss=softened(hard.recipe, soften),
+    )
+
+
+def _hard_labels(hard: Entry, sigma: float) -> Entry:
+    about = f"Crops of sigma {sigma:g} with hard labels"
+    augment = cropped(hard.recipe, NormalOffsets(sigma=sigma))
+    return _arm(hard, crop_arm("hard-labels", sigma), about, augment=augment)
+
+
+def _middle_arms(hard: Entry) -> list[Entry]:
+    """Other ways to soften the tuned crop, the paper's crop with hard labels, and policies."""
+    soft, both = _crop(hard, "target", *TUNED), _crop(hard, "both", *TUNED)
+    as_released = replace(both.recipe.loss, weighting="batch_mean")
+    about = "Softened: both, each loss by the mean weight of its batch"
+    return [
+        _hard_labels(hard, PAPER[0]),
+        _crop(hard, "target", TUNED[0], PAPER[1]),
+        _crop(hard, "weight", *TUNED),
+        both,
+        _arm(both, crop_arm("both-batch-mean", *TUNED), about, loss=as_released),
+        *[_beside(parent, policy) for policy in _POLICIES for parent in (hard, soft)],
+    ]
+
+
+def _beside(parent: Entry, policy: Literal["randaugment", "trivialaugment"]) -> Entry:
+    arm = parent.recipe.name.partition(f"x{parent.recipe.epochs}-")[2]
+    augment = with_policy(parent.recipe, policy)
+    return _arm(parent, f"{arm}-{policy}", f"The same after {policy}", augment=augment)

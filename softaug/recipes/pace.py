@@ -1,0 +1,84 @@
+"""Which rule sets a crop's strength while training goes on."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from softaug.checks import (
+    check_choice,
+    check_positive,
+    check_range,
+    check_share,
+    check_switch,
+    check_whole,
+    refuse,
+)
+from softaug.recipes.crops import Crop, NormalOffsets, NormalWindows
+
+RULES = ("none", "accuracy-line", "held-out-gap", "confidence-match")
+WHO = "augment.pace"
+
+
+@dataclass(frozen=True)
+class Pace:
+    """The crop's sigma is set anew after each epoch; the recipe's is that of the first."""
+
+    rule: Literal["none", "accuracy-line", "held-out-gap", "confidence-match"] = "none"
+    """sigma rises after an epoch with: accuracy on augmented images above a line over the epochs;
+    accuracy on them above that on clean held-out images; true classes given more than a growing
+    share of what targets ask; else it falls. none leaves it as it is"""
+    goal: float = 0.95
+    """where the line of accuracy, or the share of what targets ask, ends"""
+    held_out: int = 0
+    """training images that are not trained on, for held-out-gap"""
+    find_k: bool = False
+    """for confidence-match: the crop's k follows the accuracy on what is visible, by like steps"""
+    factor: float = 1.15
+    """of one change of sigma"""
+    least: float = 0.05
+    """smallest sigma"""
+    most: float = 0.4
+    """largest sigma"""
+
+    def __post_init__(self) -> None:
+        check_choice(WHO, "rule", self.rule, RULES)
+        check_share(WHO, "goal", self.goal)
+        check_whole(WHO, "held_out", self.held_out, least=0)
+        check_switch(WHO, "find_k", self.find_k)
+        check_range(WHO, "(least, most)", (self.least, self.most))
+        if check_positive(WHO, "factor", self.factor) <= 1:
+            refuse(WHO, "factor must be above 1", self.factor)
+        _check_for_rule(self)
+
+    @property
+    def on(self) -> bool:
+        """Whether anything is paced."""
+        return self.rule != "none"
+
+
+def _check_for_rule(pace: Pace) -> None:
+    """Refuse settings that the rule would not use, and want those that it needs."""
+    if pace.rule == "held-out-gap" and not pace.held_out:
+        remedy = "such as 500; they are not trained on"
+        refuse(WHO, "held_out must be above 0 for held-out-gap", 0, remedy)
+    if pace.rule != "held-out-gap" and pace.held_out:
+        refuse(WHO, "held_out is for held-out-gap", f"{pace.held_out} with {pace.rule}")
+    if pace.rule != "confidence-match" and pace.find_k:
+        refuse(WHO, "find_k is for confidence-match", f"it with {pace.rule}")
+
+
+def check_paced(pace: Pace, crop: Crop, scheduled: set[str]) -> None:
+    """Refuse a crop without a sigma to set, and schedules of what is set."""
+    if not pace.on:
+        return
+    if not isinstance(crop, NormalOffsets | NormalWindows):
+        remedy = "begin from a soft recipe"
+        refuse(WHO, "the crop must have a sigma", type(crop).__name__, remedy)
+    if not pace.least <= crop.sigma <= pace.most:
+        rule = f"the crop's sigma must be in {pace.least:g}..{pace.most:g} at first"
+        refuse(WHO, rule, crop.sigma, "change augment.crop.sigma, or least and most")
+    if pace.find_k and crop.k is None:
+        refuse(WHO, "the crop must have a k to begin with for find_k", None)
+    twice = scheduled & ({"crop.sigma", "crop.k"} if pace.find_k else {"crop.sigma"})
+    if twice:
+        remedy = "leave one of them out"
+        refuse(WHO, "what is paced must have no schedule", ", ".join(sorted(twice)), remedy)

@@ -1,0 +1,50 @@
+"""How far an exhibit has come, in words for tables and figures alike."""
+
+from pathlib import Path
+from typing import cast
+
+from softaug.report.exhibits.reading import SHAPES
+from softaug.report.exhibits.shapes import Examples, Exhibit
+
+
+def unfinished(exhibit: Exhibit, folder: Path) -> str:
+    """Such as "partial: 3 of 12 runs"; "" where all that there is at this scale is there.
+
+    `folder` holds the exhibit's file.
+    """
+    if exhibit["complete"]:
+        return ""
+    examples = SHAPES.get(exhibit["name"]) is Examples
+    done, planned = shown_runs(cast(Examples, exhibit), folder) if examples else row_runs(exhibit)
+    told = f"{done} of {planned} runs" if planned else "no run has finished yet"
+    lacking = sum(c["state"] == "no data" for row in exhibit["rows"] for c in row["cells"])
+    return f"partial: {told}" + (f"; numbers without data: {lacking}" if lacking else "")
+
+
+def evaluations(exhibit: Examples, folder: Path) -> dict[str, Path]:
+    """The evaluations of the arms that have one, by label."""
+    names = [Path(run).name for run in exhibit["runs"]]
+    pairs = zip(exhibit.get("labels", names), exhibit["runs"], strict=True)
+    files = {label: folder / run / "evaluation.json" for label, run in pairs}
+    return {label: file for label, file in files.items() if file.is_file()}
+
+
+def shown_runs(exhibit: Examples, folder: Path) -> tuple[int, int]:
+    """How many of the arms can be shown, and how many there are."""
+    return len(evaluations(exhibit, folder)), len(exhibit["runs"])
+
+
+def row_runs(exhibit: Exhibit) -> tuple[int, int]:
+    """How many runs are finished and planned; a recipe in several rows counts once.
+
+    Rows without any run are taken to plan as many seeds as the others; (0, 0) where nothing tells.
+    """
+    cells = [(row["recipe"], cell) for row in exhibit["rows"] for cell in row["cells"]]
+    seeds = max((cell["ours"]["planned"] for _, cell in cells if cell["ours"]), default=0)
+    runs: dict[str, tuple[int, int]] = {}
+    for recipe, cell in cells:
+        if recipe is not None and (cell["ours"] or cell["state"] in ("waiting", "no data")):
+            ours = cell["ours"]
+            counts = (ours["n"], ours["planned"]) if ours else (0, seeds)
+            runs[recipe] = max(runs.get(recipe, (0, 0)), counts)
+    return sum(n for n, _ in runs.values()), sum(planned for _, planned in runs.values())

@@ -1,0 +1,179 @@
+"""An exhibit's rows as every format shows them: words and rounded numbers under headings."""
+
+import re
+from dataclasses import dataclass
+
+from softaug.report.evaluation.tables import NONE
+from softaug.report.exhibits.numbers import (
+    baseline_cell,
+    difference,
+    measure_words,
+    our_gain,
+    paper_gain,
+    plain,
+    published,
+    signed,
+    with_error,
+)
+from softaug.report.exhibits.shapes import Cell, Exhibit, Row
+from softaug.report.headline import capital
+
+HEADS = ("Row", "Paper’s", "Ours", "Runs", "Ours − paper’s", "Gain, paper’s", "Gain, ours")
+QUOTED = "quoted, not run"
+_OF_PAPER = re.compile(r"(table|figure)\d+")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One number of one row; `mark` is the letter of the note that explains it."""
+
+    label: str
+    quoted: str
+    paper: str
+    ours: str
+    runs: str
+    difference: str
+    paper_gain: str
+    our_gain: str
+    mark: str
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The columns after the label."""
+        counted = (self.paper, self.ours, self.runs, self.difference)
+        return (*counted, self.paper_gain, self.our_gain)
+
+
+@dataclass(frozen=True)
+class Section:
+    """Lines that measure the same on the same data."""
+
+    heading: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """All sections, what must be known before reading them, the lettered notes, and remarks."""
+
+    sections: tuple[Section, ...]
+    cautions: tuple[str, ...]
+    notes: tuple[tuple[str, str], ...]
+    remarks: tuple[str, ...]
+
+
+def sheet(exhibit: Exhibit, mark: str) -> Sheet:
+    """The rows of an exhibit, a section for each group and measure in the file's order.
+
+    `mark` says how much of it is missing, see `unfinished`.
+    """
+    rows = exhibit["rows"]
+    reasons = [cell["why"] for row in rows for cell in row["cells"] if cell["why"]]
+    marks = {why: _letter(place) for place, why in enumerate(dict.fromkeys(reasons))}
+    found: dict[str, list[Line]] = {}
+    for group in dict.fromkeys(row["group"] for row in rows):
+        for row in (row for row in rows if row["group"] == group):
+            for cell in row["cells"]:
+                line = _line(row, cell, rows, marks.get(cell["why"], ""))
+                found.setdefault(_heading(group, cell), []).append(line)
+    sections = tuple(Section(heading, tuple(lines)) for heading, lines in found.items())
+    notes = tuple((mark, _sentence(why)) for why, mark in marks.items())
+    return Sheet(sections, tuple(_cautions(exhibit, mark)), notes, tuple(_remarks(exhibit)))
+
+
+def _letter(place: int) -> str:
+    """a, b, ... z, aa, ab, ...
+
+    >>> [_letter(place) for place in (0, 25, 26)]
+    ['a', 'z', 'aa']
+    """
+    rest, last = divmod(place, 26)
+    return (_letter(rest - 1) if rest else "") + chr(ord("a") + last)
+
+
+def _heading(group: str, cell: Cell) -> str:
+    """Data and measure; images that the group is called by are not named twice."""
+    words = measure_words({**cell, "on": ""} if cell["on"] == group else cell)
+    return f"{group}: {words}" if group else capital(words)
+
+
+def _line(row: Row, cell: Cell, rows: list[Row], mark: str) -> Line:
+    base = baseline_cell(row, cell, rows)
+    gain = None if base is None else our_gain(cell, base)
+    return Line(
+        label=row["label"],
+        quoted=_quoted(row),
+        paper=published(cell["paper"]),
+        ours=_ours(row, cell),
+        runs=NONE if cell["ours"] is None else f"{cell['ours']['n']} of {cell['ours']['planned']}",
+        difference=signed(difference(cell)),
+        paper_gain=signed(None if base is None else paper_gain(cell, base)),
+        our_gain=NONE if gain is None else with_error(signed(gain.mean), gain.se),
+        mark=mark,
+    )
+
+
+def _quoted(row: Row) -> str:
+    """That a row is quoted, and from whom, unless the label or the heading says it already."""
+    source = row["quoted"]
+    if source is None:
+        return ""
+    told = source in row["label"] or source in row["group"]
+    return "quoted" if told else f"quoted: {source}"
+
+
+def _ours(row: Row, cell: Cell) -> str:
+    return QUOTED if row["quoted"] is not None else shown_ours(cell)
+
+
+def shown_ours(cell: Cell) -> str:
+    """Mean ± standard error, marked where runs are missing; the state in words before any run."""
+    ours = cell["ours"]
+    if ours is None:
+        return cell["state"]
+    missing = " (partial)" if ours["n"] < ours["planned"] else ""
+    return with_error(plain(ours["mean"]), ours["se"]) + missing
+
+
+def _cautions(exhibit: Exhibit, mark: str) -> list[str]:
+    found = [_sentence(mark) if mark else "", like_for_like(exhibit)]
+    return [caution for caution in found if caution]
+
+
+def _remarks(exhibit: Exhibit) -> list[str]:
+    found = []
+    if exhibit["rows"]:
+        found.append(
+            "Ours: mean ± standard error over seeds. Runs: finished of planned ones. Gain: "
+            "points better than the baseline row, positive is better; the paper’s from its "
+            "printed means, ours ± standard error of differences paired by seed."
+        )
+    if any(row["quoted"] is not None for row in exhibit["rows"]):
+        found.append("Quoted rows: numbers of others that the paper quotes; nobody ran them here.")
+    return [*found, *map(_sentence, exhibit["notes"])]
+
+
+def _sentence(note: str) -> str:
+    """A note with a large first letter and a full stop.
+
+    >>> _sentence("single runs in the paper")
+    'Single runs in the paper.'
+    """
+    return capital(note) + ("" if note.endswith((".", "!", "?")) else ".")
+
+
+def is_of_paper(exhibit: Exhibit) -> bool:
+    """Whether it is a table or figure of the paper, not a study of ours."""
+    return _OF_PAPER.fullmatch(exhibit["name"]) is not None
+
+
+def like_for_like(exhibit: Exhibit) -> str:
+    """A warning at scales other than the paper's; "" at its own."""
+    if exhibit["scale"] == "paper" or not exhibit["rows"]:
+        return ""
+    if not is_of_paper(exhibit):
+        return "A study of ours: the paper has no numbers for it."
+    return (
+        f"Scale “{exhibit['scale']}”: smaller networks, data or budgets than the paper’s, so the "
+        "difference to the paper is not like for like. Compare the gains."
+    )

@@ -1,0 +1,68 @@
+"""The strength reaches loader workers and compiled code."""
+
+import copy
+import shutil
+
+import pytest
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from softaug import DrawKey, Pacer, SoftCrop
+
+LABELS = torch.arange(2)
+
+
+class Cropped(Dataset):
+    def __init__(self, crop):
+        self.crop = crop
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        key = DrawKey(0, 0, index)
+        return self.crop(torch.ones(3, 32, 32), 0, key=key)[1].retained
+
+
+def kept(crop):
+    return [Cropped(crop)[index] for index in range(8)]
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_workers_that_stay_see_each_new_strength(context):
+    crop = SoftCrop("auto")
+    pacer = Pacer(crop, 2, first=0.2)
+    loader = DataLoader(
+        Cropped(crop), 8, num_workers=1, persistent_workers=True, multiprocessing_context=context
+    )
+    for sigma in (0.2, 0.2 * 1.15):
+        (found,) = loader
+        assert found.tolist() == pytest.approx(kept(SoftCrop(sigma)))
+        pacer.watch(torch.eye(2), LABELS)
+        pacer.next_epoch()
+
+
+def test_a_copy_of_the_transform_is_paced_with_it():
+    crop = SoftCrop("auto")
+    pacer, copied = Pacer(crop, 1, first=0.2), copy.deepcopy(crop)
+    pacer.watch(torch.eye(2), LABELS)
+    pacer.next_epoch()
+    assert kept(copied) == kept(crop) == pytest.approx(kept(SoftCrop(0.23)))
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a compiler")
+def test_a_compiled_crop_is_compiled_once_for_all_strengths():
+    torch.compiler.reset()
+    crop, times = SoftCrop("auto"), []
+
+    def backend(graph, _):
+        times.append(1)
+        return graph.forward
+
+    pacer, images, key = Pacer(crop, 4), torch.ones(2, 3, 32, 32), DrawKey(0, 0, LABELS)
+    compiled = torch.compile(crop, backend=backend, fullgraph=True)
+    for _ in range(4):
+        torch.testing.assert_close(compiled(images, LABELS, key=key), crop(images, LABELS, key=key))
+        pacer.watch(torch.eye(2), LABELS)
+        pacer.next_epoch()
+    assert times == [1]

@@ -1,0 +1,220 @@
+import json
+import math
+
+import pytest
+import torch
+
+from softaug import (
+    MixedLabel,
+    Pacer,
+    SoftCrop,
+    SoftErase,
+    SoftLabel,
+    SoftNoise,
+    SoftResizedCrop,
+    UniformCrop,
+)
+from softaug.pacing import AccuracyLine, ConfidenceMatch, HeldOutGap
+
+LABELS = torch.arange(10)
+
+
+def answers(right):
+    """Sure logits for ten samples of ten classes, the first `right` of them correct."""
+    return 20 * torch.eye(10)[torch.where(right > LABELS, LABELS, (LABELS + 1) % 10)]
+
+
+def paced(epochs=4, rule=None, **settings):
+    return Pacer(SoftCrop("auto"), epochs, rule or AccuracyLine(), **settings)
+
+
+def after(pacer, right):
+    pacer.watch(answers(right), LABELS)
+    pacer.next_epoch()
+    return pacer.sigma
+
+
+def test_the_strength_rises_ahead_of_the_line_and_falls_behind_it():
+    pacer = paced()  # the line is at 0.3125, 0.525, 0.7375, 0.95
+    strengths = [after(pacer, right) for right in (4, 5, 8, 9)]
+    expected = [0.1 * 1.15, 0.1, 0.1 * 1.15, 0.1]
+    assert strengths == pytest.approx(expected)
+    assert pacer.lead == pytest.approx(-0.05)
+
+
+def test_the_strength_stays_within_its_limits():
+    high, low = (paced(30, first=0.1, least=0.08, most=0.15) for _ in range(2))
+    assert max(after(high, 10) for _ in range(9)) == high.sigma == 0.15
+    assert min(after(low, 0) for _ in range(9)) == low.sigma == 0.08
+
+
+def test_the_transform_has_the_strength_of_its_pacer():
+    crop = SoftCrop("auto")
+    pacer = Pacer(crop, 3, first=0.2)
+    images = torch.arange(8 * 3 * 16 * 16).view(8, 3, 16, 16).float()
+    for sigma in (0.2, 0.23):
+        torch.manual_seed(0)
+        found = crop(images, torch.zeros(8).long())
+        torch.manual_seed(0)
+        expected = SoftCrop(sigma)(images, torch.zeros(8).long())
+        torch.testing.assert_close(found, expected)
+        after(pacer, 10)
+
+
+@pytest.mark.parametrize("make", [SoftCrop, SoftNoise, lambda s: SoftResizedCrop(8, s)])
+def test_every_transform_with_a_sigma_can_be_paced(make):
+    transform, images = make("auto"), torch.rand(4, 3, 16, 16)
+    Pacer(transform, 2, first=0.3)
+    labels = torch.zeros(4).long()
+    torch.manual_seed(1)
+    found = transform(images, labels)[1].retained
+    torch.manual_seed(1)
+    torch.testing.assert_close(found, make(0.3)(images, labels)[1].retained)
+    assert "sigma='auto'" in repr(transform)
+
+
+def test_held_out_images_pace_by_the_gap():
+    pacer = paced(rule=HeldOutGap())
+    for trained, held, raised in ((9, 5, True), (5, 9, False), (5, 5, False)):
+        before = pacer.sigma
+        pacer.watch(answers(held), LABELS, held_out=True)
+        assert (after(pacer, trained) > before) is raised
+
+
+def test_softer_targets_ask_for_less():
+    hard, soft = (paced(2, ConfidenceMatch(goal=1.0)) for _ in range(2))
+    for pacer, kept in ((hard, 1.0), (soft, 0.3)):
+        pacer.watch(answers(4), SoftLabel(LABELS, torch.full((10,), kept)))
+        pacer.next_epoch()
+    # given: 0.3 above chance; half way asked for: 0.45 of whole images, 0.135 of these
+    assert hard.lead == pytest.approx(-0.15)
+    assert soft.lead == pytest.approx(0.165)
+
+
+def watch_curve(pacer, k, now):
+    """Answers right as often as `k` says at three levels, of labels softened by `now`."""
+    for lost, num_right in ((0.05, 100), (0.55, 100 * (1 - 0.55**k)), (0.85, 100 * (1 - 0.85**k))):
+        labels = torch.zeros(100).long()
+        right = torch.arange(100) < round(num_right)
+        logits = torch.where(right[:, None], torch.tensor([9.0, 0]), torch.tensor([0, 9.0]))
+        padded = torch.cat([logits, torch.full((100, 98), -9.0)], dim=1)
+        pacer.watch(padded, SoftLabel(labels, torch.full((100,), 1 - lost**now)))
+
+
+def test_k_follows_the_accuracy_at_what_is_visible_by_small_steps():
+    crop = SoftCrop("auto", k="auto")
+    pacer, found = Pacer(crop, 9, ConfidenceMatch()), []
+    for _ in range(9):
+        watch_curve(pacer, k=4.0, now=pacer.k)
+        pacer.next_epoch()
+        found.append(pacer.k)
+    assert found[:2] == pytest.approx([2 * 1.15, 2 * 1.15**2])
+    assert found[-1] == pytest.approx(4.0, rel=0.05)  # wherever k was, so is the curve
+
+
+def test_the_transform_softens_by_the_paced_k():
+    crop = SoftCrop("auto", k="auto")
+    Pacer(crop, 2, ConfidenceMatch(), first_k=3.0)
+    torch.manual_seed(0)
+    _, label = crop(torch.ones(8, 3, 16, 16), torch.zeros(8).long())
+    torch.manual_seed(0)
+    _, expected = SoftCrop(0.1, k=3.0)(torch.ones(8, 3, 16, 16), torch.zeros(8).long())
+    torch.testing.assert_close(label, expected)
+
+
+def test_a_state_taken_within_an_epoch_goes_on_to_the_same_strengths():
+    unbroken, begun = paced(rule=ConfidenceMatch()), paced(rule=ConfidenceMatch())
+    for pacer in (unbroken, begun):
+        after(pacer, 6)
+        pacer.watch(answers(3), LABELS)
+    resumed = paced(rule=ConfidenceMatch(), first=0.3)
+    resumed.load_state_dict(json.loads(json.dumps(begun.state_dict())))
+    for right in (9, 2):
+        assert after(resumed, right) == after(unbroken, right)
+    assert resumed.state_dict() == unbroken.state_dict()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        paced(epochs=5),
+        paced(rule=AccuracyLine(0.9)),
+        paced(rule=HeldOutGap()),
+        paced(most=0.5),
+        Pacer(SoftCrop("auto", k="auto"), 4, ConfidenceMatch()),
+    ],
+)
+def test_the_state_of_another_pacer_is_refused(other):
+    with pytest.raises(ValueError, match=r"Pacer: the state must be that of Pacer\(epochs=4"):
+        paced().load_state_dict(other.state_dict())
+
+
+def test_an_epoch_without_feedback_is_refused():
+    pacer = paced()
+    after(pacer, 5)
+    with pytest.raises(ValueError, match="got nothing in epoch 2; call watch") as refused:
+        pacer.next_epoch()
+    assert str(refused.value).startswith("Pacer: each epoch must be watched")
+
+
+def test_a_gap_without_held_out_images_is_refused():
+    with pytest.raises(ValueError, match="HeldOutGap needs images that are not trained on, got"):
+        after(paced(rule=HeldOutGap()), 5)
+
+
+def test_more_epochs_than_announced_are_refused():
+    pacer = paced(epochs=1)
+    after(pacer, 5)
+    with pytest.raises(ValueError, match="there are 1 epochs, got one more"):
+        after(pacer, 5)
+
+
+@pytest.mark.parametrize(
+    ("transform", "message"),
+    [
+        (SoftCrop(0.3), 'sigma of SoftCrop must be "auto", got 0.3'),
+        (UniformCrop(4), "the transform must have a sigma, got UniformCrop; SoftCrop"),
+        (SoftErase(), "the transform must have a sigma, got SoftErase"),
+        (torch.nn.Identity(), "the transform must be a soft one, got Identity"),
+        (SoftCrop("auto", k="auto"), 'k "auto" must have a rule that finds one, got AccuracyLine'),
+    ],
+)
+def test_a_transform_without_a_strength_to_set_is_refused(transform, message):
+    with pytest.raises(ValueError, match=f"^Pacer: {message}"):
+        Pacer(transform, 4)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"epochs": 0}, "epochs must be a whole number >= 1"),
+        ({"first": 0.5}, r"first must be in 0\.05\.\.0\.4, got 0\.5"),
+        ({"least": 0.3, "most": 0.2}, r"\(least, most\) must be 0 < low <= high"),
+        ({"factor": 1.0}, "factor must be above 1, got 1"),
+        ({"factor": math.nan}, "factor must be > 0"),
+        ({"first_k": 0}, "first_k must be > 0"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings, message):
+    with pytest.raises(ValueError, match=f"^Pacer: {message}"):
+        paced(**settings)
+
+
+@pytest.mark.parametrize("rule", ["accuracy-line", AccuracyLine, 0.95])
+def test_what_is_no_rule_is_refused(rule):
+    with pytest.raises(ValueError, match=r"^Pacer: rule must be a rule of softaug\.pacing, got"):
+        paced(rule=rule)
+
+
+def test_mixed_labels_find_no_k():
+    pacer = Pacer(SoftCrop("auto", k="auto"), 4, ConfidenceMatch())
+    mixed = MixedLabel(torch.zeros(10, 2).long(), torch.ones(10, 2), torch.full((10, 2), 0.5))
+    with pytest.raises(ValueError, match='k "auto" is for labels of one image, got mixed labels'):
+        pacer.watch(answers(3), mixed)
+
+
+@pytest.mark.parametrize(("name", "crop"), [("sigma", SoftCrop("auto")), ("k", SoftCrop(k="auto"))])
+def test_an_automatic_setting_without_a_pacer_is_refused_at_first_use(name, crop):
+    message = f'SoftCrop: {name} "auto" must have a pacer, got none; softaug.Pacer'
+    with pytest.raises(ValueError, match=message):
+        crop(torch.ones(2, 3, 8, 8), torch.zeros(2).long())

@@ -1,0 +1,48 @@
+import math
+
+import pytest
+
+from softaug.pacing import AccuracyLine, ConfidenceMatch, HeldOutGap, Seen
+
+SEEN = Seen(progress=0.5, chance=0.1, accuracy=0.6, given=0.4, asked=0.8, held_out=0.7)
+
+
+@pytest.mark.parametrize(
+    ("progress", "accuracy", "lead"),
+    [(0, 0.1, 0.0), (0.5, 0.525, 0.0), (1, 0.95, 0.0), (0.2, 0.37, 0.1), (0.8, 0.68, -0.1)],
+)
+def test_the_accuracy_line_goes_from_chance_to_its_goal(progress, accuracy, lead):
+    seen = SEEN._replace(progress=progress, accuracy=accuracy)
+    assert AccuracyLine().lead(seen) == pytest.approx(lead)
+
+
+def test_the_gap_is_between_augmented_and_clean_held_out_accuracy():
+    assert HeldOutGap().lead(SEEN) == pytest.approx(-0.1)
+    assert HeldOutGap(margin=-0.25).lead(SEEN) == pytest.approx(0.15)
+    assert HeldOutGap(margin=0.05).lead(SEEN._replace(accuracy=0.9)) == pytest.approx(0.15)
+
+
+def test_the_confidence_given_is_matched_to_a_growing_share_of_what_is_asked():
+    # targets ask for 0.7 above chance; half way a goal of 0.8 wants 0.4 of it, 0.28; given: 0.3
+    assert ConfidenceMatch(goal=0.8).lead(SEEN) == pytest.approx(0.02)
+    assert ConfidenceMatch(goal=1).lead(SEEN._replace(progress=1)) == pytest.approx(-0.4)
+
+
+def test_a_network_that_gives_what_is_asked_is_ahead_until_the_end_at_any_softness():
+    for asked in (0.3, 0.7, 1.0):
+        seen = SEEN._replace(given=asked, asked=asked, progress=0.99)
+        assert ConfidenceMatch(goal=1).lead(seen) > 0
+        assert ConfidenceMatch(goal=1).lead(seen._replace(progress=1)) == pytest.approx(0)
+
+
+@pytest.mark.parametrize("make", [AccuracyLine, ConfidenceMatch])
+@pytest.mark.parametrize("goal", [-0.1, 1.1, math.nan, "0.9", True])
+def test_a_goal_that_is_no_share_is_refused(make, goal):
+    with pytest.raises(ValueError, match=rf"{make.__name__}: goal must be a number in 0\.\.1"):
+        make(goal)
+
+
+@pytest.mark.parametrize("margin", [-1.5, math.nan, math.inf, "0", False])
+def test_a_margin_that_is_no_difference_of_shares_is_refused(margin):
+    with pytest.raises(ValueError, match=r"HeldOutGap: margin must be a number in -1\.\.1, got"):
+        HeldOutGap(margin)

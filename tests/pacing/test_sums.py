@@ -1,0 +1,103 @@
+import math
+
+import pytest
+import torch
+
+from softaug import MixedLabel, SoftLabel, confidence, retained
+from softaug.pacing.sums import BINS, UNIT, empty, summed
+
+
+def batch(num=40, num_classes=4):
+    generator = torch.Generator().manual_seed(0)
+    logits = 2 * torch.randn(num, num_classes, generator=generator)
+    labels = torch.randint(num_classes, (num,), generator=generator)
+    return logits, labels, torch.rand(num, generator=generator)
+
+
+def slow(logits, labels, visible, k):
+    """Sample by sample, in plain numbers."""
+    table = [[0.0] * 5 for _ in range(BINS + 1)]
+    for row, label, v in zip(logits.tolist(), labels.tolist(), visible.tolist(), strict=True):
+        whole = sum(map(math.exp, row))
+        probs = [math.exp(value) / whole for value in row]
+        right = max(probs) == probs[label]
+        asked = confidence(retained(v, k), len(row))
+        found = [1, right, probs[label], asked, 1 - v]
+        place = min(int((1 - v) * BINS), BINS - 1)
+        table[place] = [a + b for a, b in zip(table[place], found, strict=True)]
+    return torch.tensor(table, dtype=torch.float64)
+
+
+def in_shares(table):
+    return table.double() / torch.tensor([1, 1, UNIT, UNIT, UNIT])
+
+
+@pytest.mark.parametrize("k", [1.0, 2.0, 3.5])
+def test_sums_are_those_of_a_slow_count(k):
+    logits, labels, visible = batch()
+    found = summed(logits, SoftLabel(labels, retained(visible, k)), k)
+    assert found.dtype == torch.int64
+    expected = slow(logits, labels, visible, k)  # little is left of 1 - retained in float32
+    torch.testing.assert_close(in_shares(found), expected, atol=0.01, rtol=0)
+    assert torch.equal(found[:, :2].double(), expected[:, :2])
+
+
+def test_a_batch_in_any_parts_and_order_has_the_same_sums_to_the_bit():
+    logits, labels, visible = batch()
+    whole = summed(logits, SoftLabel(labels, visible), 2.0)
+    order = torch.randperm(40, generator=torch.Generator().manual_seed(1))
+    parts = order.split([1, 17, 22])
+    again = sum(summed(logits[p], SoftLabel(labels[p], visible[p]), 2.0) for p in parts)
+    assert torch.equal(whole, again)
+
+
+def test_held_out_images_have_their_own_row():
+    logits, labels, _ = batch()
+    found = summed(logits, labels, held_out=True)
+    assert found[:BINS].eq(0).all()
+    assert found[BINS, 0] == 40
+    assert found[BINS, 1] == (logits.argmax(1) == labels).sum()
+
+
+def test_plain_labels_are_of_whole_images_and_ask_for_certainty():
+    logits, labels, _ = batch()
+    num, _, _, asked, lost = summed(logits, labels, k=2.0)[0].tolist()
+    assert (num, asked, lost) == (40, 40 * UNIT, 0)
+
+
+def test_a_mixed_label_counts_for_its_larger_share():
+    pair = MixedLabel(torch.tensor([[2, 0]]), torch.ones(1, 2), torch.tensor([[0.25, 0.75]]))
+    found = in_shares(summed(torch.tensor([[5.0, 0.0, 0.0]]), pair))[0]
+    assert found[:2].tolist() == [1, 1]
+    assert float(found[3]) == pytest.approx(0.75)
+
+
+def test_a_diverged_step_counts_as_wrong_and_unsure():
+    found = summed(torch.full((2, 3), math.nan), torch.tensor([1, 2]))
+    assert found.sum(0).tolist() == [2, 0, 0, 2 * UNIT, 0]
+
+
+def test_labels_that_came_from_a_loader_in_float64_are_taken():
+    logits, labels, visible = batch()
+    same = [SoftLabel(labels, visible.to(dtype)) for dtype in (torch.float32, torch.float64)]
+    assert torch.equal(*(summed(logits, label, 2.0) for label in same))
+
+
+@pytest.mark.parametrize(
+    ("logits", "labels", "message"),
+    [
+        (torch.zeros(3), torch.zeros(3).long(), r"logits must be \[B, C\] of two classes or more"),
+        (torch.zeros(3, 1), torch.zeros(3).long(), "logits must be"),
+        (torch.zeros(3, 2), torch.zeros(2).long(), "labels must be .* each of the 3 logits"),
+        (torch.zeros(3, 2), 1, "labels must be .* got int 1"),
+        (torch.zeros(3, 2), torch.zeros(3), "labels must be integers"),
+    ],
+)
+def test_bad_answers_are_refused(logits, labels, message):
+    with pytest.raises(ValueError, match=f"^Pacer: {message}"):
+        summed(logits, labels)
+
+
+def test_no_image_sums_to_nothing():
+    assert empty().shape == (BINS + 1, 5)
+    assert empty().eq(0).all()

@@ -1,0 +1,115 @@
+"""Numbers of a table: rounding, differences, gains, marks and notes."""
+
+import pytest
+
+from softaug.report.exhibits.numbers import our_gain
+from softaug.report.exhibits.sheet import like_for_like, sheet
+
+
+def lines(exhibit, mark=""):
+    """{(heading, label): line}."""
+    found = sheet(exhibit, mark)
+    return {(s.heading, line.label): line for s in found.sections for line in s.lines}
+
+
+ERROR, ECE = "CIFAR-100: error, %", "CIFAR-100: calibration error (ECE), %"
+
+
+def test_sections_follow_groups_and_measures_in_the_order_of_the_file(table):
+    headings = [section.heading for section in sheet(table, "").sections]
+    photos = ["ImageNet-1K: error, %", "ImageNet-1K: error on ImageNet-V2, %"]
+    assert headings == [ERROR, ECE, *photos]
+
+
+def test_images_that_name_the_group_are_not_named_twice(table):
+    table["rows"][-1]["group"] = "ImageNet-V2"
+    assert sheet(table, "").sections[-1].heading == "ImageNet-V2: error, %"
+
+
+def test_a_row_has_both_numbers_their_difference_and_both_gains(table):
+    soft = lines(table)[ERROR, "Soft Augmentation"]
+    # ours 27, 29, 28 against 30, 31, 32: 3, 2 and 4 points better, seed by seed
+    assert soft.numbers == (
+        "18.31 ± 0.17",
+        "28.00 ± 0.58",
+        "3 of 3",
+        "+9.69",
+        "+2.49",
+        "+3.00 ± 0.58",
+    )
+
+
+def test_gains_of_another_measure_count_from_the_same_measure(table):
+    assert lines(table)[ECE, "Soft Augmentation"].our_gain == "+3.00 ± 0.58"
+    assert lines(table)[ECE, "Soft Augmentation"].paper_gain == "+3.10"
+
+
+def test_a_partial_row_says_so_and_its_gain_has_no_error(table):
+    smoothing = lines(table)[ERROR, "Label smoothing"]
+    assert smoothing.ours == "29.75 ± 0.25 (partial)"
+    assert (smoothing.runs, smoothing.our_gain) == ("2 of 3", "+1.25")
+
+
+def test_the_baseline_gains_nothing_over_itself(table):
+    hard = lines(table)[ERROR, "Hard crop"]
+    assert (hard.paper_gain, hard.our_gain) == ("–", "–")
+
+
+@pytest.mark.parametrize(
+    ("label", "ours", "difference"),
+    [
+        ("Mixup", "waiting", "–"),
+        ("PyramidNet-272", "not at this scale", "–"),
+        ("TrivialAugment alone", "30.00 ± 0.58", "–"),
+    ],
+)
+def test_what_is_missing_is_said_in_words(table, label, ours, difference):
+    line = lines(table)[ERROR, label]
+    assert (line.ours, line.difference) == (ours, difference)
+
+
+def test_a_standard_error_of_zero_is_the_paper_s_less_than(table):
+    line = lines(table)["ImageNet-1K: error, %", "ResNet-50"]
+    assert (line.paper, line.difference) == ("22.62 ± <0.01", "−0.12")
+
+
+def test_quoted_rows_name_their_source_once(table):
+    assert lines(table)[ERROR, "Baseline"].quoted == "quoted: Zhang et al. (Mixup)"
+    assert lines(table)[ERROR, "Baseline"].ours == "quoted, not run"
+    table["rows"][0]["group"] = "Zhang et al. (Mixup)"
+    assert lines(table)["Zhang et al. (Mixup): error, %", "Baseline"].quoted == "quoted"
+
+
+def test_reasons_become_lettered_notes_each_once(table):
+    table["rows"][4]["cells"][0]["why"] = "no small counterpart"
+    found = sheet(table, "")
+    no_set = "Put ImageNet-V2 into the data folder."
+    assert found.notes == (("a", "No small counterpart."), ("b", no_set))
+    marks = {line.label: line.mark for line in found.sections[0].lines}
+    assert (marks["Mixup"], marks["PyramidNet-272"], marks["Hard crop"]) == ("a", "a", "")
+
+
+def test_a_study_of_ours_is_called_so_and_a_figure_without_the_paper_s_numbers_is_not(table):
+    names = ("budgets", "figure3")
+    told = {name: like_for_like({**table, "name": name, "scale": "cpu"}) for name in names}
+    assert told["budgets"] == "A study of ours: the paper has no numbers for it."
+    assert "not like for like" in told["figure3"]
+
+
+def test_only_other_scales_warn_that_the_difference_is_not_like_for_like(table):
+    assert not any("like for like" in told for told in sheet(table, "").cautions)
+    table["scale"] = "cpu"
+    partial, scale = sheet(table, "partial: 14 of 18 runs").cautions
+    assert partial == "Partial: 14 of 18 runs."
+    assert "not like for like" in scale
+
+
+def test_the_gain_of_an_accuracy_grows_with_it(table):
+    soft, hard = table["rows"][3]["cells"][0], table["rows"][1]["cells"][0]
+    assert our_gain({**soft, "measure": "accuracy"}, hard).mean == pytest.approx(-3)
+
+
+def test_a_baseline_of_the_same_group_goes_before_its_namesake(table):
+    theirs = {**table["rows"][1], "group": "Other"}
+    table["rows"].insert(0, {**theirs, "cells": [{**theirs["cells"][0], "paper": None}]})
+    assert lines(table)[ERROR, "Soft Augmentation"].paper_gain == "+2.49"

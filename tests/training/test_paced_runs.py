@@ -1,0 +1,163 @@
+"""Runs whose strength follows how they go."""
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+import torch
+from test_resume import crashed
+from tiny_runs import STEPS, rows, run, tiny, weights
+
+from softaug.recipes import Augment, NormalOffsets, Pace, UniformOffsets
+from softaug.training.batches import Batches
+from softaug.training.checkpoint import load, steps
+from softaug.training.pacing import Strength, build_pacer
+from softaug.training.processes import Processes
+from softaug.training.setup import load_data
+from softaug.training.stopwatch import Stopwatch
+
+PACES = {
+    "accuracy-line": Pace("accuracy-line"),
+    "held-out-gap": Pace("held-out-gap", held_out=5),
+    "confidence-match": Pace("confidence-match", find_k=True),
+}
+
+
+def paced(rule="confidence-match", **changes):
+    recipe = tiny(epochs=4, **changes)
+    crop = replace(recipe.augment.crop, sigma=0.2)
+    return replace(recipe, augment=replace(recipe.augment, crop=crop, pace=PACES[rule]))
+
+
+@pytest.fixture(scope="module", params=PACES)
+def unbroken(request, tmp_path_factory):
+    """A paced run that was never stopped: its recipe and folder."""
+    folder = tmp_path_factory.mktemp(request.param)
+    recipe = paced(request.param)
+    run(recipe, folder)
+    return recipe, folder
+
+
+def test_each_epoch_tells_its_strength_and_follows_its_lead(unbroken):
+    _, folder = unbroken
+    table = rows(folder)
+    assert table[0]["sigma"] == 0.2
+    for now, then in pairwise(table):
+        step = 1.15 if now["lead"] > 0 else 1 / 1.15
+        assert then["sigma"] == pytest.approx(min(max(now["sigma"] * step, 0.05), 0.4))
+
+
+def test_a_crash_leaves_no_trace_wherever_it_comes(unbroken, tmp_path, monkeypatch):
+    recipe, folder = unbroken
+    for step in (STEPS + 1, 2 * STEPS, 3 * STEPS - 1):
+        crashed(tmp_path, monkeypatch, step, recipe, checkpoint_steps=1)
+    run(recipe, tmp_path, checkpoint_steps=1)
+    assert weights(tmp_path) == weights(folder)
+    assert rows(tmp_path) == rows(folder)
+
+
+def test_workers_make_the_very_batches(unbroken, tmp_path, monkeypatch):
+    recipe, folder = unbroken
+    crashed(tmp_path, monkeypatch, 2 * STEPS + 1, recipe, workers=2, checkpoint_steps=1)
+    run(recipe, tmp_path, workers=2, checkpoint_steps=1)
+    assert weights(tmp_path) == weights(folder)
+    assert rows(tmp_path) == rows(folder)
+
+
+def test_the_accuracy_line_is_walked_along(tmp_path):
+    run(paced("accuracy-line"), tmp_path)
+    for row in rows(tmp_path):
+        line = 0.1 + 0.85 * row["epoch"] / 4
+        assert row["lead"] == pytest.approx(1 - row["train_error"] - line)
+
+
+def test_the_same_strength_at_every_epoch_is_an_unpaced_run(tmp_path):
+    still = paced()
+    pace = Pace("accuracy-line", least=0.2, most=0.2)
+    run(replace(still, augment=replace(still.augment, pace=pace)), tmp_path / "paced")
+    run(replace(still, augment=replace(still.augment, pace=Pace())), tmp_path / "plain")
+    assert weights(tmp_path / "paced") == weights(tmp_path / "plain")
+
+
+def test_held_out_images_are_not_trained_on():
+    recipe = paced("held-out-gap")
+    data, all_data = load_data(recipe, None), load_data(paced(), None)
+    assert len(data.train.labels) + len(data.held_out.labels) == len(all_data.train.labels) == 50
+    assert len(data.held_out.labels.unique()) == 5
+    both = torch.cat([data.train.images, data.held_out.images]).flatten(1)
+    assert len(both.unique(dim=0)) == len(all_data.train.images.flatten(1).unique(dim=0))
+    assert all_data.held_out is None
+
+
+def batches(recipe):
+    data, team = load_data(recipe, None), Processes(0, 1, torch.device("cpu"))
+    return Batches(recipe, data.train, data.mean, team, Stopwatch(team.device))
+
+
+def test_batches_are_made_at_the_strength_in_hand():
+    made, fixed = batches(paced()), paced(augment_pace=Pace())
+    made.strength = Strength(epoch=1, sigma=0.31, k=3.0)
+    crop = replace(fixed.augment.crop, sigma=0.31, k=3.0)
+    expected = batches(replace(fixed, augment=replace(fixed.augment, crop=crop)))
+    torch.testing.assert_close(made[STEPS], expected[STEPS])
+    with pytest.raises(AssertionError, match="a strength holds for one epoch"):
+        made[0]
+
+
+def test_no_step_of_the_next_epoch_is_made_before_this_one_ends():
+    assert batches(paced()).known_from(STEPS + 1) == range(STEPS + 1, 2 * STEPS)
+    assert batches(tiny()).known_from(1) == range(1, 2 * STEPS)
+
+
+def test_a_run_begun_before_recipes_had_a_pace_goes_on(tmp_path, monkeypatch):
+    folder = crashed(tmp_path / "old", monkeypatch, STEPS + 1)
+    recipe = json.loads((folder / "recipe.json").read_text())
+    del recipe["augment"]["pace"]
+    (folder / "recipe.json").write_text(json.dumps(recipe))
+    _, said = run(tiny(), folder)
+    assert f"going on from step {STEPS}" in said
+
+
+def test_the_checkpoint_holds_the_pacer(unbroken):
+    recipe, folder = unbroken
+    state = load(steps(folder / "checkpoints")[-1]).state["job"]["pacer"]
+    assert state["pacer"] == repr(build_pacer(recipe.augment, 4))
+    assert state["epoch"] == 4
+
+
+def test_a_recipe_without_a_pace_has_no_pacer():
+    assert build_pacer(Augment(), 3) is None
+
+
+@pytest.mark.parametrize(
+    ("augment", "message"),
+    [
+        ({"crop": UniformOffsets(4)}, "the crop must have a sigma, got UniformOffsets; begin from"),
+        ({"crop": NormalOffsets(0.5)}, r"sigma must be in 0\.05\.\.0\.4 at first, got 0\.5"),
+        ({"schedules": (("crop.sigma", 0.1, 0.5),)}, "must have no schedule, got crop.sigma"),
+        ({"schedules": (("crop.k", 0.1, 0.5),)}, "must have no schedule, got crop.k"),
+        ({"crop": NormalOffsets(k=None)}, "the crop must have a k to begin with for find_k"),
+    ],
+)
+def test_what_cannot_be_paced_is_refused(augment, message):
+    settings = {"crop": NormalOffsets(), "pace": PACES["confidence-match"], **augment}
+    with pytest.raises(ValueError, match=f"^augment.pace: .*{message}"):
+        Augment(**settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"rule": "line"}, "rule must be one of 'none'.* got 'line'"),
+        ({"rule": "held-out-gap"}, "held_out must be above 0 for held-out-gap, got 0"),
+        ({"rule": "accuracy-line", "held_out": 5}, "held_out is for held-out-gap, got 5 with acc"),
+        ({"rule": "accuracy-line", "find_k": True}, "find_k is for confidence-match, got it with"),
+        ({"goal": 2.0}, r"goal must be a number in 0\.\.1"),
+        ({"least": 0.4, "most": 0.1}, r"\(least, most\) must be 0 < low <= high"),
+        ({"factor": 0.9}, "factor must be above 1"),
+    ],
+)
+def test_a_bad_pace_is_refused(settings, message):
+    with pytest.raises(ValueError, match=f"^augment.pace: {message}"):
+        Pace(**settings)
