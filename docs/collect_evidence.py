@@ -161,7 +161,6 @@ MILD = {
     "soft target, sigma 0.3, k 2": (PAPER_S, "hard"),
 }
 WAYS = {
-    "k 2 against k 1": ("target-sigma0.1-k2", SOFT),
     "weight against target": ("weight-sigma0.1-k1", SOFT),
     "both against target": ("both-sigma0.1-k1", SOFT),
     "both: batch_mean against sample": ("both-batch-mean-sigma0.1-k1", "both-sigma0.1-k1"),

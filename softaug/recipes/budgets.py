@@ -49,9 +49,7 @@ def budget_entries() -> list[Entry]:
         for epochs in EPOCHS:
             hard = _hard(data, epochs)
             found += [hard, *[_crop(hard, "target", sigma, TUNED[1]) for sigma in sigmas]]
-    for data in SIGMAS:
-        middle = _hard(data, MIDDLE)
-        found += [_hard_labels(middle, TUNED[0]), _crop(middle, "target", *PAPER)]
+    found += [_crop(_hard(data, MIDDLE), "target", *PAPER) for data in SIGMAS]
     return [*found, *_middle_arms(_hard("cifar10", MIDDLE))]
 
 
@@ -93,13 +91,12 @@ def _hard_labels(hard: Entry, sigma: float) -> Entry:
 
 
 def _middle_arms(hard: Entry) -> list[Entry]:
-    """Other ways to soften the tuned crop, the paper's crop with hard labels, and policies."""
+    """Other ways to soften the tuned crop, the same crops with hard labels, and policies."""
     soft, both = _crop(hard, "target", *TUNED), _crop(hard, "both", *TUNED)
     as_released = replace(both.recipe.loss, weighting="batch_mean")
     about = "Softened: both, each loss by the mean weight of its batch"
     return [
-        _hard_labels(hard, PAPER[0]),
-        _crop(hard, "target", TUNED[0], PAPER[1]),
+        *[_hard_labels(hard, sigma) for sigma in (TUNED[0], PAPER[0])],
         _crop(hard, "weight", *TUNED),
         both,
         _arm(both, crop_arm("both-batch-mean", *TUNED), about, loss=as_released),
