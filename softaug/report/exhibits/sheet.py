@@ -18,9 +18,38 @@ from softaug.report.exhibits.numbers import (
 from softaug.report.exhibits.shapes import Cell, Exhibit, Row
 from softaug.report.headline import capital
 
-HEADS = ("Row", "Paper’s", "Ours", "Runs", "Ours − paper’s", "Gain, paper’s", "Gain, ours")
 QUOTED = "quoted, not run"
 _OF_PAPER = re.compile(r"(table|figure)\d+")
+_GAINS = "Gain over baseline"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A field of `Line` and its heading; columns `under` the same one are a pair."""
+
+    field: str
+    head: str
+    under: str = ""
+
+    @property
+    def title(self) -> str:
+        """The heading where there is one line for it.
+
+        >>> Column("our_gain", "ours", "Gain over baseline").title
+        'Gain, ours'
+        """
+        return f"{self.under.partition(' ')[0]}, {self.head}" if self.under else self.head
+
+
+BESIDE_PAPER = (
+    Column("paper", "Paper’s"),
+    Column("ours", "Ours"),
+    Column("runs", "Runs"),
+    Column("difference", "Ours − paper’s"),
+    Column("paper_gain", "paper’s", _GAINS),
+    Column("our_gain", "ours", _GAINS),
+)
+OURS_ALONE = (Column("ours", "Ours"), Column("runs", "Runs"), Column("our_gain", _GAINS))
 
 
 @dataclass(frozen=True)
@@ -37,12 +66,6 @@ class Line:
     our_gain: str
     mark: str
 
-    @property
-    def numbers(self) -> tuple[str, ...]:
-        """The columns after the label."""
-        counted = (self.paper, self.ours, self.runs, self.difference)
-        return (*counted, self.paper_gain, self.our_gain)
-
 
 @dataclass(frozen=True)
 class Section:
@@ -56,10 +79,33 @@ class Section:
 class Sheet:
     """All sections, what must be known before reading them, the lettered notes, and remarks."""
 
+    columns: tuple[Column, ...]
+    """those after the label"""
     sections: tuple[Section, ...]
     cautions: tuple[str, ...]
     notes: tuple[tuple[str, str], ...]
     remarks: tuple[str, ...]
+
+    @property
+    def has_paper(self) -> bool:
+        """Whether numbers of the paper stand beside ours."""
+        return self.columns == BESIDE_PAPER
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """Headings on one line, that of the labels first."""
+        return ("Row", *(column.title for column in self.columns))
+
+    def stands_out(self, column: Column) -> bool:
+        """Whether a column is ours among the paper's."""
+        return self.has_paper and column.field in ("ours", "our_gain")
+
+    def cells(self, line: Line) -> list[tuple[str, str]]:
+        """What a line has in each column, and the letter of its note, which stands with ours."""
+        return [
+            (getattr(line, column.field), line.mark if column.field == "ours" else "")
+            for column in self.columns
+        ]
 
 
 def sheet(exhibit: Exhibit, mark: str) -> Sheet:
@@ -78,7 +124,14 @@ def sheet(exhibit: Exhibit, mark: str) -> Sheet:
                 found.setdefault(_heading(group, cell), []).append(line)
     sections = tuple(Section(heading, tuple(lines)) for heading, lines in found.items())
     notes = tuple((mark, _sentence(why)) for why, mark in marks.items())
-    return Sheet(sections, tuple(_cautions(exhibit, mark)), notes, tuple(_remarks(exhibit)))
+    cautions, remarks = tuple(_cautions(exhibit, mark)), tuple(_remarks(exhibit))
+    return Sheet(_columns(rows), sections, cautions, notes, remarks)
+
+
+def _columns(rows: list[Row]) -> tuple[Column, ...]:
+    """None for the paper where it has no number: in studies of ours, and in Figure 3."""
+    found = any(cell["paper"] is not None for row in rows for cell in row["cells"])
+    return BESIDE_PAPER if found else OURS_ALONE
 
 
 def _letter(place: int) -> str:
@@ -143,10 +196,12 @@ def _cautions(exhibit: Exhibit, mark: str) -> list[str]:
 def _remarks(exhibit: Exhibit) -> list[str]:
     found = []
     if exhibit["rows"]:
+        paper = "the paper’s from its printed means, "
         found.append(
             "Ours: mean ± standard error over seeds. Runs: finished of planned ones. Gain: "
-            "points better than the baseline row, positive is better; the paper’s from its "
-            "printed means, ours ± standard error of differences paired by seed."
+            "points better than the baseline row, positive is better; "
+            f"{paper if _columns(exhibit['rows']) == BESIDE_PAPER else ''}"
+            "ours ± standard error of differences paired by seed."
         )
     if any(row["quoted"] is not None for row in exhibit["rows"]):
         found.append("Quoted rows: numbers of others that the paper quotes; nobody ran them here.")

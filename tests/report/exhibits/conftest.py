@@ -132,6 +132,18 @@ def make_crops():
     return exhibit("figure1", rows, title="Offsets", complete=False, crops=crops)
 
 
+def make_study():
+    """Two arms that the paper has no numbers for."""
+    hard, soft = ours(30.0, 31.0, 32.0), ours(27.0, 29.0, 28.0)
+    rows = [row("hard", cell(None, hard)), row("soft", cell(None, soft), baseline="hard")]
+    return exhibit("evidence", rows, scale="cpu", title="Soft against hard")
+
+
+@pytest.fixture
+def study():
+    return make_study()
+
+
 @pytest.fixture
 def table():
     return make_table()
