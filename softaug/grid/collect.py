@@ -116,8 +116,7 @@ class Collector:
         return self.numbers.value(planned.run.folder, cell)
 
     def _cell(self, cell: Cell, recipe: AnyRecipe | str | None) -> dict[str, Any]:
-        paper = None if cell.value is None else {"value": cell.value, "se": cell.se}
-        described = {"measure": cell.measure, "on": cell.on, "paper": paper, "ours": None}
+        described = {"measure": cell.measure, "on": cell.on, "paper": _paper(cell), "ours": None}
         if recipe is None:
             return {**described, "state": "quoted", "why": cell.why}
         if cell.on == V2 and not isinstance(recipe, str) and recipe.data.name != "imagenet":
@@ -139,6 +138,13 @@ class Collector:
         why = _joined(cell.why, missing if state == "partial" and missing else _failures(runs))
         ours = _summary(values, len(runs)) if values else None
         return {"state": state, "why": why, "ours": ours}
+
+
+def _paper(cell: Cell) -> dict[str, Any] | None:
+    """The paper's number; None where it has none."""
+    if cell.value is None:
+        return None
+    return {"value": cell.value, "se": cell.se, "source": cell.source}
 
 
 def _summary(values: Sequence[float], planned: int) -> dict[str, Any]:

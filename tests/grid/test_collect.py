@@ -28,7 +28,11 @@ def test_before_any_run_rows_wait_and_quoted_ones_stand(tmp_path):
     assert not table["complete"]
     states = {bool(row["quoted"]): row["cells"][0]["state"] for row in table["rows"]}
     assert states == {True: "quoted", False: "waiting"}
-    assert table["rows"][0]["cells"][0]["paper"] == {"value": 25.6, "se": None}
+    assert table["rows"][0]["cells"][0]["paper"] == {
+        "value": 25.6,
+        "se": None,
+        "source": "Zhang et al. (Mixup)",
+    }
 
 
 def test_ours_are_percents_with_mean_and_standard_error_over_seeds(tmp_path):
@@ -37,7 +41,7 @@ def test_ours_are_percents_with_mean_and_standard_error_over_seeds(tmp_path):
         finish(folder_of(plan, SOFT, seed), error=error)
     (cell,) = row_of(collected(plan, "table1"), SOFT)["cells"]
     assert cell["state"] == "complete"
-    assert cell["paper"] == {"value": 18.31, "se": 0.17}
+    assert cell["paper"] == {"value": 18.31, "se": 0.17, "source": ""}
     assert cell["ours"]["values"] == [10.0, 12.0, 14.0]
     assert cell["ours"]["mean"] == pytest.approx(12)
     assert cell["ours"]["se"] == pytest.approx(2 / math.sqrt(3))

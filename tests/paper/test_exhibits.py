@@ -122,6 +122,14 @@ def test_table_3_has_the_row_that_the_paper_lacks():
     assert [cell.value for cell in row.cells] == [None, None]
 
 
+def test_numbers_that_the_paper_quotes_are_not_its_own():
+    own = {row.label: row.cells[0].source for row in one("table3").rows if row.recipe}
+    assert own.pop("5-Ensemble (the paper quotes its number)") == "another paper"
+    assert set(own.values()) == {""}
+    quoted = [row for name in TABLES for row in one(name).rows if row.quoted]
+    assert all(cell.source == row.quoted for row in quoted for cell in row.cells)
+
+
 def test_what_diverged_in_the_paper_is_said_to_have():
     told = [row for row in one("table8").rows if row.cells[0].why == "diverged in the paper"]
     names = [f"cifar100-simsiam-resnet18-sa2-lr{lr}" for lr in ("0.4", "0.5", "0.8")]

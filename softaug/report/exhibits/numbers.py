@@ -37,11 +37,14 @@ def baseline_cell(row: Row, cell: Cell, rows: list[Row]) -> Cell | None:
 
 
 def paper_gain(cell: Cell, base: Cell) -> float | None:
-    """How much better the paper's mean is than that of its baseline, in points."""
-    ours, theirs = cell["paper"], base["paper"]
-    if ours is None or theirs is None:
+    """How much better the paper's mean is than that of its baseline, in points.
+
+    None where one of them is quoted from others: they trained in other ways.
+    """
+    mean, start = cell["paper"], base["paper"]
+    if mean is None or start is None or mean.get("source", "") != start.get("source", ""):
         return None
-    return _better(cell) * (ours["value"] - theirs["value"])
+    return _better(cell) * (mean["value"] - start["value"])
 
 
 def our_gain(cell: Cell, base: Cell) -> Estimate | None:

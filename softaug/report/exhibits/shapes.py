@@ -5,7 +5,13 @@ from typing import Literal, TypedDict
 State = Literal["complete", "partial", "waiting", "no data", "not at this scale", "quoted"]
 
 
-class Published(TypedDict):
+class Quotable(TypedDict, total=False):
+    """May say whose number it is: "" is the paper's own, else it quotes it."""
+
+    source: str
+
+
+class Published(Quotable):
     """A number of the paper in %, as it prints it; a standard error of 0 is its "<0.01"."""
 
     value: float

@@ -52,6 +52,15 @@ def test_gains_of_another_measure_count_from_the_same_measure(table):
     assert lines(table)[ECE, "Soft Augmentation"].paper_gain == "+3.10"
 
 
+def test_a_quoted_number_has_no_gain_over_another_source_s_baseline(table):
+    soft = table["rows"][3]["cells"][0]
+    soft["paper"]["source"] = "another paper"
+    line = lines(table)[ERROR, "Soft Augmentation"]
+    assert (line.paper_gain, line.our_gain) == ("–", "+3.00 ± 0.58")
+    table["rows"][1]["cells"][0]["paper"]["source"] = "another paper"
+    assert lines(table)[ERROR, "Soft Augmentation"].paper_gain == "+2.49"
+
+
 def test_a_partial_row_says_so_and_its_gain_has_no_error(table):
     smoothing = lines(table)[ERROR, "Label smoothing"]
     assert smoothing.ours == "29.75 ± 0.25 (partial)"
