@@ -15,6 +15,7 @@ from rich.console import Console
 from softaug.checks import check_whole, refuse
 from softaug.grid.collect import Collector
 from softaug.grid.data_there import needs_digits, write_digits
+from softaug.grid.divergence import has_diverged
 from softaug.grid.do_run import is_done
 from softaug.grid.local import default_at_once
 from softaug.grid.out import check_recipes, check_scale, held, written
@@ -109,7 +110,7 @@ class Grid:
         self.collector = Collector(self.plan, self.options.data_dir)
 
     def go(self) -> None:
-        """Do what is left, then write and print all; runs that did not finish make it code 1."""
+        """Do what is left, then write and print all; runs without a result make it code 1."""
         names = [exhibit.name for exhibit in self.plan.exhibits]
         left = self._left()
         with held(self.plan.out), written(self.plan.out):
@@ -124,11 +125,24 @@ class Grid:
                 told = f"stopped; all is kept in {self.plan.out}"
                 raise StoppedError(f"{told}, the same command goes on") from None
             self._present(names)
-        unfinished = [one for one in left if not is_done(one.run, self.options)]
-        if unfinished:
-            told = f"{len(unfinished)} runs did not finish; the same command tries them again"
+        problems = self._problems(left)
+        for told in problems:
             self.console.print(told, soft_wrap=True, highlight=False)
+        if problems:
             raise SystemExit(1)
+
+    def _problems(self, left: list[PlannedRun]) -> list[str]:
+        """What did not come out, in words; that what diverged in the paper does so is none."""
+        unfinished = [one for one in left if not is_done(one.run, self.options)]
+        lost = [one for one in self.plan.runs if has_diverged(one.run)]
+        lost = [one for one in lost if one.run.recipe.name not in self.plan.may_diverge()]
+        told = []
+        if unfinished:
+            told.append(f"{len(unfinished)} runs did not finish; the same command tries them again")
+        if lost:
+            names = ", ".join(one.run.name for one in lost)
+            told.append(f"{len(lost)} runs diverged; they are not tried again: {names}")
+        return told
 
     def _left(self) -> list[PlannedRun]:
         """What is to be done and can be; refused if there is something and nothing can."""

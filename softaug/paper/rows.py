@@ -31,8 +31,8 @@ def row(
 def _cell(measure: Measure, number: PaperNumber, why: str) -> Cell:
     source = ANOTHER if number.quoted else ""
     if measure == "ece":
-        return Cell(measure, number.on, number.ece, number.ece_se, source, why)
-    return Cell(measure, number.on, number.error, number.se, source, why)
+        return Cell(measure, number.on, number.ece, number.ece_se, source=source, why=why)
+    return Cell(measure, number.on, number.error, number.se, source=source, why=why)
 
 
 def quoted(table: str, data: str, method: str = "", source: str = "") -> list[QuotedNumber]:

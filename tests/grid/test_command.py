@@ -10,8 +10,10 @@ from fake_runs import finish, planned, read, write
 from filelock import FileLock
 from rich.console import Console
 
+from softaug.checks import NotFiniteError
 from softaug.grid import command
 from softaug.grid.command import reproduce
+from softaug.grid.divergence import note_divergence
 from softaug.grid.do_run import attempt
 from softaug.grid.run import Outcome
 from softaug.recipes import find
@@ -222,6 +224,35 @@ def test_failures_are_told_the_rest_is_done_and_the_code_is_1(tmp_path, runner, 
     assert "2 runs did not finish; the same command tries them again" in said.getvalue()
     assert "1 of 3 runs" in (tmp_path / "figure1.md").read_text()
     assert not read(tmp_path / "figure1.json")["complete"]
+
+
+def lose(run):
+    """A run whose training diverges."""
+    note_divergence(run, NotFiniteError("the loss is nan"))
+    return Outcome(run.name, diverged="the loss is nan")
+
+
+def test_to_diverge_as_in_the_paper_is_a_good_end(tmp_path, runner, said):
+    expected = ("sa2-lr0.4", "sa2-lr0.5", "sa2-lr0.8")
+    names = runner(lambda run: lose(run) if any(e in run.name for e in expected) else done(run))
+    small(tmp_path, "table8")
+    assert said.getvalue().count("DIVERGED: the loss is nan") == 3
+    assert read(tmp_path / "table8.json")["complete"]
+    names.clear()
+    small(tmp_path, "table8")
+    assert names == []
+    assert "3 diverged" in said.getvalue()
+
+
+def test_to_diverge_elsewhere_is_told_each_time_and_not_tried_again(tmp_path, runner, said):
+    names = runner(lambda run: lose(run) if "soft" in run.name else done(run), presented=True)
+    for _ in range(2):
+        with pytest.raises(SystemExit, match="1"):
+            small(tmp_path, "figure1")
+    assert len(names) == 3
+    lost = "smoke-cifar100-resnet18-soft-seed0"
+    assert said.getvalue().count(f"1 runs diverged; they are not tried again: {lost}") == 2
+    assert "partial: 2 of 3 runs; diverged: 1" in (tmp_path / "figure1.md").read_text().lower()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -7,7 +7,9 @@ from softaug.report.evaluation.tables import NONE
 from softaug.report.exhibits.numbers import (
     baseline_cell,
     difference,
+    ended_of_planned,
     measure_words,
+    num_diverged,
     our_gain,
     paper_gain,
     plain,
@@ -153,12 +155,13 @@ def _heading(group: str, cell: Cell) -> str:
 def _line(row: Row, cell: Cell, rows: list[Row], mark: str) -> Line:
     base = baseline_cell(row, cell, rows)
     gain = None if base is None else our_gain(cell, base)
+    ended = ended_of_planned(cell)
     return Line(
         label=row["label"],
         quoted=_quoted(row),
         paper=published(cell["paper"]),
         ours=_ours(row, cell),
-        runs=NONE if cell["ours"] is None else f"{cell['ours']['n']} of {cell['ours']['planned']}",
+        runs=NONE if ended is None else f"{ended[0]} of {ended[1]}",
         difference=signed(difference(cell)),
         paper_gain=signed(None if base is None else paper_gain(cell, base)),
         our_gain=NONE if gain is None else with_error(signed(gain.mean), gain.se),
@@ -180,12 +183,17 @@ def _ours(row: Row, cell: Cell) -> str:
 
 
 def shown_ours(cell: Cell) -> str:
-    """Mean ± standard error, marked where runs are missing; the state in words before any run."""
-    ours = cell["ours"]
-    if ours is None:
+    """Mean ± standard error, marked where runs diverged or are missing; before, the state."""
+    ours, ended = cell["ours"], ended_of_planned(cell)
+    if ended is None:
         return cell["state"]
-    missing = " (partial)" if ours["n"] < ours["planned"] else ""
-    return with_error(plain(ours["mean"]), ours["se"]) + missing
+    marks = ["partial"] if ended[0] < ended[1] else []
+    if ours is None:
+        shown = "diverged"
+    else:
+        shown = with_error(plain(ours["mean"]), ours["se"])
+        marks += [f"{num_diverged(cell)} diverged"] if num_diverged(cell) else []
+    return f"{shown} ({', '.join(marks)})" if marks else shown
 
 
 def _cautions(exhibit: Exhibit, mark: str) -> list[str]:
@@ -198,10 +206,15 @@ def _remarks(exhibit: Exhibit) -> list[str]:
     if exhibit["rows"]:
         paper = "the paper’s from its printed means, "
         found.append(
-            "Ours: mean ± standard error over seeds. Runs: finished of planned ones. Gain: "
+            "Ours: mean ± standard error over seeds. Runs: ended of planned ones. Gain: "
             "points better than the baseline row, positive is better; "
             f"{paper if _columns(exhibit['rows']) == BESIDE_PAPER else ''}"
             "ours ± standard error of differences paired by seed."
+        )
+    if any(num_diverged(cell) for row in exhibit["rows"] for cell in row["cells"]):
+        found.append(
+            "Diverged: training came to numbers that are not finite. Such runs count as ended, and "
+            "are in no mean."
         )
     if any(row["quoted"] is not None for row in exhibit["rows"]):
         found.append(

@@ -1,7 +1,7 @@
 "use strict";
 // Small parts that all others use: elements, numbers and times in words.
 
-const SIGNS = {running: "▶", failed: "✗", begun: "◐", waiting: "○", finished: "✓", "no data": "–"};
+const SIGNS = {running: "▶", failed: "✗", diverged: "∞", begun: "◐", waiting: "○", finished: "✓", "no data": "–"};
 const STATES = Object.keys(SIGNS); // what one looks for first stands first
 
 const byId = id => document.getElementById(id);

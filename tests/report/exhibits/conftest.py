@@ -25,7 +25,7 @@ def ours(*values, planned=3):
     return {"values": list(values), "mean": statistics.fmean(values), "se": se, **count}
 
 
-def cell(theirs=None, mine=None, state=None, *, measure="error", on="", why=""):
+def cell(theirs=None, mine=None, state=None, *, measure="error", on="", why="", diverged=None):
     if state is None:
         state = "complete" if mine["n"] == mine["planned"] else "partial"
     return {
@@ -33,6 +33,7 @@ def cell(theirs=None, mine=None, state=None, *, measure="error", on="", why=""):
         "on": on,
         "paper": theirs,
         "ours": mine,
+        "diverged": diverged,
         "state": state,
         "why": why,
     }

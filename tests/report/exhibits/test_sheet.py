@@ -85,6 +85,30 @@ def test_what_is_missing_is_said_in_words(table, label, ours, difference):
     assert (line.ours, line.difference) == (ours, difference)
 
 
+def lose(table, place, *seeds, state="diverged"):
+    """Runs of a row that diverged, of three."""
+    cell = table["rows"][place]["cells"][0]
+    cell.update(diverged={"seeds": list(seeds), "planned": 3}, state=state)
+    return cell
+
+
+def test_a_divergence_stands_beside_the_paper_s(table):
+    lose(table, 4, 0, 1, 2)["paper"] = {"value": None, "se": None}
+    line = lines(table)[ERROR, "Mixup"]
+    assert (line.paper, line.ours, line.runs) == ("diverged", "diverged", "3 of 3")
+    assert (line.difference, line.paper_gain, line.our_gain) == ("–", "–", "–")
+    assert any(told.startswith("Diverged: ") for told in sheet(table, "").remarks)
+
+
+def test_runs_that_diverge_among_others_are_counted_beside_the_mean(table):
+    lose(table, 2, 1)  # two others have finished
+    lose(table, 4, 2, state="waiting")
+    found = lines(table)
+    smoothing, mixup = found[ERROR, "Label smoothing"], found[ERROR, "Mixup"]
+    assert (smoothing.ours, smoothing.runs) == ("29.75 ± 0.25 (1 diverged)", "3 of 3")
+    assert (mixup.ours, mixup.runs) == ("diverged (partial)", "1 of 3")
+
+
 def test_a_standard_error_of_zero_is_the_paper_s_less_than(table):
     line = lines(table)["ImageNet-1K: error, %", "ResNet-50"]
     assert (line.paper, line.difference) == ("22.62 ± <0.01", "−0.12")
