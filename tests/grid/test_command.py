@@ -275,6 +275,55 @@ def test_a_stop_keeps_what_is_done_and_a_second_command_goes_on(tmp_path, runner
     assert len(names) == 2
 
 
+def interrupt():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def stop_at_k3(run):
+    if "k3" in run.name:
+        interrupt()
+    return done(run)
+
+
+def test_tables_so_far_are_renewed_in_every_format_after_a_stop(tmp_path, runner):
+    runner(stop_at_k3)
+    with pytest.raises(StoppedError):
+        small(tmp_path, "table9", "table6")  # runs of Table 6 come first
+    assert "Partial" not in (tmp_path / "table6.md").read_text()
+    assert "Partial: 2 of 4 runs." in (tmp_path / "table9.md").read_text()
+    assert (tmp_path / "table9.html").exists()
+
+
+def test_a_further_ctrl_c_ends_the_writing_at_once(tmp_path, runner, monkeypatch):
+    written = []
+
+    def write(file):
+        written.append(file.name)
+        interrupt()
+
+    monkeypatch.setattr(command, "write_exhibit", write)
+    runner(stop_at_k3)
+    with pytest.raises(KeyboardInterrupt):
+        small(tmp_path, "table4", "table9")
+    assert written == ["table4.json"]
+
+
+def test_a_second_ctrl_c_while_runs_save_writes_nothing_but_results(tmp_path, runner, monkeypatch):
+    def two_signals(runs, options, at_once):
+        try:
+            yield done(runs[0])
+            interrupt()
+        finally:
+            interrupt()
+
+    runner(done)
+    monkeypatch.setattr(command, "choose_runner", lambda local, address: two_signals)
+    with pytest.raises(StoppedError):
+        small(tmp_path, "table9")
+    assert read(tmp_path / "table9.json")["rows"][0]["cells"][0]["state"] == "complete"
+    assert not (tmp_path / "table9.md").exists()
+
+
 def test_a_small_grid_is_really_run_and_written_in_every_format(tmp_path, runner, said):
     runner(lambda run: attempt(run, command.GridOptions(draws=1)), presented=True)
     small(tmp_path, "figure1", "figure2")
