@@ -204,12 +204,12 @@ def _cautions(exhibit: Exhibit, mark: str) -> list[str]:
 def _remarks(exhibit: Exhibit) -> list[str]:
     found = []
     if exhibit["rows"]:
-        paper = "the paper’s from its printed means, "
+        both = _columns(exhibit["rows"]) == BESIDE_PAPER
         found.append(
             "Ours: mean ± standard error over seeds. Runs: ended of planned ones. Gain: "
-            "points better than the baseline row, positive is better; "
-            f"{paper if _columns(exhibit['rows']) == BESIDE_PAPER else ''}"
-            "ours ± standard error of differences paired by seed."
+            "points better than the baseline row, positive is better"
+            f"{'; the paper’s from its printed means, ours' if both else ','} "
+            "± standard error of differences paired by seed."
         )
     if any(num_diverged(cell) for row in exhibit["rows"] for cell in row["cells"]):
         found.append(
