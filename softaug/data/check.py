@@ -32,7 +32,7 @@ def _of_idx(folder: Path, release: IdxRelease) -> Iterator[Finding]:
 
 
 def wrong_idx(path: Path, file: IdxFile, num_classes: int) -> str:
-    """What is wrong with a file of MNIST's format; nothing if it holds what the official one does."""
+    """What is wrong with a file of MNIST's format; nothing if its content is official."""
     if not path.is_file():
         return "missing"
     content, wrong = open_idx(path, file.shape)
