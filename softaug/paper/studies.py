@@ -4,8 +4,23 @@ from collections.abc import Sequence
 
 from softaug.paper.exhibit import Cell, Exhibit, Line, Panel, Row
 from softaug.paper.rows import CIFAR
-from softaug.recipes.budgets import EPOCHS, MIDDLE, PAPER, SOFT, TUNED, budget_name, crop_arm
+from softaug.recipes.budgets import (
+    DEEPER,
+    DEEPER_EPOCHS,
+    EPOCHS,
+    MIDDLE,
+    MODEL,
+    PACED,
+    PAPER,
+    SOFT,
+    TUNED,
+    UNSEEN,
+    budget_name,
+    crop_arm,
+)
 
+DATA = {**CIFAR, UNSEEN: "Fashion-MNIST"}
+NETWORKS = {DEEPER: "ResNet-20"}
 HARD = "hard"
 HIDDEN = (20, 40, 60, 80)
 CELLS = (
@@ -20,8 +35,8 @@ POLICIES = {"randaugment": "RandAugment", "trivialaugment": "TrivialAugment"}
 
 
 def studies() -> tuple[Exhibit, ...]:
-    """docs/evidence.md has what came out."""
-    return (_evidence(), _variants(), _budgets())
+    """docs/evidence.md and docs/self-paced.md have what came out."""
+    return (_evidence(), _variants(), _budgets(), _self_paced())
 
 
 def _evidence() -> Exhibit:
@@ -43,10 +58,10 @@ def _variants() -> Exhibit:
     return Exhibit("variants", title, tuple(rows), of_paper=False)
 
 
-def _rows(data: str, epochs: int, arms: Sequence[str]) -> list[Row]:
+def _rows(data: str, epochs: int, arms: Sequence[str], model: str = MODEL) -> list[Row]:
     """The baseline and the arms that are compared with it."""
-    group = f"{CIFAR[data]}, {epochs} epochs"
-    names = {arm: budget_name(data, epochs, arm) for arm in (HARD, *arms)}
+    group = f"{DATA[data]}, {epochs} epochs" + ("" if model == MODEL else f", {NETWORKS[model]}")
+    names = {arm: budget_name(data, epochs, arm, model) for arm in (HARD, *arms)}
     return [_row(group, arm, name) for arm, name in names.items()]
 
 
@@ -64,17 +79,38 @@ def _budgets() -> Exhibit:
     """How far crops may go, by the number of epochs."""
     soft = [crop_arm("target", *crop) for crop in SOFT["cifar10"]]
     rows = {epochs: _rows("cifar10", epochs, soft) for epochs in EPOCHS}
-    panels = tuple(
-        Panel(title, "epochs", label, _by_epochs(rows, [HARD, *soft], cell))
+    every = tuple(row for found in rows.values() for row in found)
+    title = "How far crops may go at a budget: CIFAR-10, 5,000 images"
+    return Exhibit("budgets", title, every, _panels(rows, [HARD, *soft]), of_paper=False)
+
+
+def _self_paced() -> Exhibit:
+    """A crop that paces itself beside fixed ones: data sets, budgets, networks."""
+    arms = [MILD, PAPER_S[1], PACED]
+    rows = {data: {epochs: _rows(data, epochs, arms) for epochs in EPOCHS} for data in SOFT}
+    deeper = [_rows(data, epochs, arms, DEEPER) for data in SOFT for epochs in DEEPER_EPOCHS]
+    others = [*deeper, _rows(UNSEEN, MIDDLE, arms)]
+    panels = [_panels(found, [HARD, *arms], f"{DATA[data]}: ") for data, found in rows.items()]
+    by_epochs = [found for each in rows.values() for found in each.values()]
+    return Exhibit(
+        "self-paced",
+        "Softness that paces itself: 5,000 images",
+        tuple(row for found in (*by_epochs, *others) for row in found),
+        tuple(panel for each in panels for panel in each),
+        of_paper=False,
+    )
+
+
+def _panels(rows: dict[int, list[Row]], arms: Sequence[str], start: str = "") -> tuple[Panel, ...]:
+    """A plot over epochs for each of three numbers."""
+    return tuple(
+        Panel(start + title, "epochs", label, _by_epochs(rows, arms, cell))
         for title, label, cell in (
             ("Error", "error, %", CELLS[0]),
             ("Calibration", "ECE, %", CELLS[1]),
             ("40 % hidden", "error, 40 % hidden, %", CELLS[3]),
         )
     )
-    every = tuple(row for found in rows.values() for row in found)
-    title = "How far crops may go at a budget: CIFAR-10, 5,000 images"
-    return Exhibit("budgets", title, every, panels, of_paper=False)
 
 
 def _by_epochs(rows: dict[int, list[Row]], arms: Sequence[str], cell: Cell) -> tuple[Line, ...]:

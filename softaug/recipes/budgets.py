@@ -1,36 +1,41 @@
-"""Rows for studies of small budgets: 5,000 images of CIFAR, a small network, three lengths.
+"""Rows for studies of small budgets: 5,000 images, small networks, three lengths.
 
 The baseline's batch and learning rate, and the crop's sigma and k, were chosen on held-out
 training images (docs/evidence.md). Every arm is the baseline plus what it is called after.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 from softaug.recipes.changes import cropped, softened, with_policy
 from softaug.recipes.crops import NormalOffsets, UniformOffsets
 from softaug.recipes.entry import Entry, derive, root, row_name
+from softaug.recipes.pace import Pace
 from softaug.recipes.recipe import Augment, DataSpec, Optim, Recipe
 
-MODEL = "resnet8-s2"
+MODEL, DEEPER, DEEPER_EPOCHS = "resnet8-s2", "resnet20", (15, 40)
 NUM_IMAGES = 5000
-CLASSES = {"cifar10": 10, "cifar100": 100}
+CLASSES = {"cifar10": 10, "cifar100": 100, "fashion-mnist": 10}
+UNSEEN = "fashion-mnist"  # no setting was chosen on it
 EPOCHS = (15, 40, 120)
 MIDDLE = 40
 TUNED = 0.1, 1.0  # sigma, k
 PAPER = 0.3, 2.0
 SOFT = {"cifar10": ((0.05, 1.0), TUNED, (0.2, 1.0), PAPER), "cifar100": (TUNED, PAPER)}
-_MINUTES = {15: 2, 40: 5, 120: 13}  # one thread of an AMD EPYC, evaluation included
+PACED, PACE = "paced", Pace("confidence-match")
+# One thread of an AMD EPYC, evaluation included.
+_MINUTES = {MODEL: {15: 2, 40: 5, 120: 13}, DEEPER: {15: 6, 40: 14}}
 _POLICIES: tuple[Literal["randaugment", "trivialaugment"], ...] = ("randaugment", "trivialaugment")
 
 
-def budget_name(data: str, epochs: int, arm: str) -> str:
+def budget_name(data: str, epochs: int, arm: str, model: str = MODEL) -> str:
     """What the row of an arm is called.
 
     >>> budget_name("cifar10", 40, "hard")
     'cifar10-resnet8-s2-5000x40-hard'
     """
-    return row_name(data, MODEL, f"{NUM_IMAGES}x{epochs}-{arm}")
+    return row_name(data, model, f"{NUM_IMAGES}x{epochs}-{arm}")
 
 
 def crop_arm(words: str, sigma: float, k: float | None = None) -> str:
@@ -43,27 +48,51 @@ def crop_arm(words: str, sigma: float, k: float | None = None) -> str:
 
 
 def budget_entries() -> list[Entry]:
-    """The baseline and soft crops at each length; more arms at the middle one."""
-    found = []
-    for data, crops in SOFT.items():
-        for epochs in EPOCHS:
-            hard = _hard(data, epochs)
-            found += [hard, *[_crop(hard, "target", *crop) for crop in crops]]
-    return [*found, *_middle_arms(_hard("cifar10", MIDDLE))]
+    """Soft and paced crops beside the baseline at each length; more arms at the middle one."""
+    baselines = [_hard(data, epochs) for data in SOFT for epochs in EPOCHS]
+    deeper = [_hard(data, epochs, DEEPER) for data in SOFT for epochs in DEEPER_EPOCHS]
+    unseen = _hard(UNSEEN, MIDDLE)
+    return [
+        *[row for hard in baselines for row in _beside_hard(hard, SOFT[hard.recipe.data.name])],
+        *_middle_arms(_hard("cifar10", MIDDLE)),
+        *[row for hard in (*deeper, unseen) for row in _beside_hard(hard, (TUNED, PAPER))],
+    ]
 
 
-def _hard(data: str, epochs: int) -> Entry:
+def _beside_hard(hard: Entry, crops: Sequence[tuple[float, float]]) -> list[Entry]:
+    """The baseline, soft crops, and one that paces itself."""
+    return [hard, *[_crop(hard, "target", *crop) for crop in crops], _paced(hard)]
+
+
+def _hard(data: str, epochs: int, model: str = MODEL) -> Entry:
     recipe = Recipe(
-        name=budget_name(data, epochs, "hard"),
-        model=MODEL,
+        name=budget_name(data, epochs, "hard", model),
+        model=model,
         data=DataSpec(data, per_class=NUM_IMAGES // CLASSES[data]),
-        augment=Augment(crop=UniformOffsets(4)),
+        augment=Augment(crop=UniformOffsets(4, fill=_fill(data))),
         optim=Optim(lr=0.1),
         epochs=epochs,
         batch=32,
     )
     about = f"5,000 images, {epochs} epochs: hard crops of up to 4 pixels"
-    return root(recipe, about, f"about {_MINUTES[epochs]} minutes on one CPU core")
+    return root(recipe, about, f"about {_MINUTES[model][epochs]} minutes on one CPU core")
+
+
+def _fill(data: str) -> Literal["data-mean", "black"]:
+    """Clothes are photographed on black."""
+    return "black" if data == UNSEEN else "data-mean"
+
+
+def _normal(hard: Entry, sigma: float, k: float) -> NormalOffsets:
+    """Offsets of this spread, with the baseline's fill."""
+    return NormalOffsets(sigma=sigma, k=k, fill=_fill(hard.recipe.data.name))
+
+
+def _paced(hard: Entry) -> Entry:
+    """The tuned crop at first; then training sets its sigma."""
+    augment = replace(cropped(hard.recipe, _normal(hard, *TUNED)), pace=PACE)
+    about = f"Crops whose sigma follows training ({PACE.rule}); softened: target"
+    return _arm(hard, PACED, about, augment=augment, loss=softened(hard.recipe, "target"))
 
 
 def _arm(parent: Entry, arm: str, about: str, **changes: Any) -> Entry:
@@ -78,7 +107,7 @@ def _crop(
         hard,
         crop_arm(soften, sigma, k),
         f"Crops of sigma {sigma:g}, k {k:g}; softened: {soften}",
-        augment=cropped(hard.recipe, NormalOffsets(sigma=sigma, k=k)),
+        augment=cropped(hard.recipe, _normal(hard, sigma, k)),
         loss=softened(hard.recipe, soften),
     )
 
