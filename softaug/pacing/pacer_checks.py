@@ -20,9 +20,7 @@ from softaug.pacing import sums
 from softaug.pacing.parts import Parts
 from softaug.pacing.rules import PartsRule, Rule
 from softaug.transforms.base import SoftTransform
-from softaug.transforms.paced import Paced
-
-BY = ("all", "class", "sample")
+from softaug.transforms.paced import BY, Paced
 
 
 def check_limits(first: float, least: float, most: float, factor: float) -> None:

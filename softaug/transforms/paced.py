@@ -12,6 +12,7 @@ from softaug.draws import has_float64, send
 AUTO = "auto"
 Auto = Literal["auto"]
 By = Literal["all", "class", "sample"]  # who has a number of its own
+BY = ("all", "class", "sample")
 PLACES = {"class": "labels", "sample": "key.index"}  # in a table of such numbers
 REMEDIES = {"class": "draw(images, labels=labels)", "sample": "key=DrawKey(seed, epoch, index)"}
 
