@@ -116,6 +116,8 @@ class Pacer:
             refuse("Pacer", 'k "auto" is for labels of one image', "mixed labels", remedy)
         k = math.inf if self._k is None else float(self._k.read("Pacer", "k"))
         found, row = sums.each(logits, label, k)
+        if held_out and sample is not None:
+            refuse("Pacer", "sample is for images that are trained on", "it with held_out")
         part = None if held_out else check_part(self._parts, logits, label, sample)
         if self._parts is not None and part is not None:
             self._parts.watch(found, part)

@@ -14,6 +14,7 @@ DOUBLING = 1000  # levels are whole thousandths of a doubling, so that all adds 
 _SCALES = torch.tensor(
     [2 ** (level / DOUBLING) for level in range(-DOUBLING, DOUBLING + 1)], dtype=torch.float64
 )
+AHEAD = 0.5  # in probability, is worth a doubling
 # Tenths of a mean that an epoch leaves to the epochs before it. A class shows many images in an
 # epoch, a sample only one, which tells little.
 KEPT = {"class": 0, "sample": 7}
@@ -23,9 +24,9 @@ _UNITS = torch.tensor([sums.UNIT, sums.UNIT, 1, 1])  # images are counted in the
 class Parts:
     """A scale for each of `num` classes or samples, within 1/2..2 and of geometric mean 1.
 
-    After an epoch those ahead of all together take a step of `factor` up, those behind one
-    down; those that were not seen stay. The tables are whole numbers: exact in any order, in
-    any number of processes.
+    One that is ahead of all together by a probability of x has 2^(2x) as its aim. After each
+    epoch in which it was seen it takes a step of at most `factor` toward it. The tables are
+    whole numbers: exact in any order, in any number of processes.
     """
 
     def __init__(self, by: str, num: int, factor: float) -> None:
@@ -52,7 +53,8 @@ class Parts:
         mean = (kept * self._history + (10 - kept) * new) // 10
         self._history.copy_(mean.where(seen[:, None], self._history))
         ahead = rule.ahead(_means(self._history), _means(self._history.sum(0)), chance)
-        step = self._step * ahead.sign().long() * seen
+        aim = (DOUBLING * (ahead / AHEAD).clamp(-1, 1)).round().long()
+        step = (aim - self._levels).clamp(-self._step, self._step) * seen
         self._levels.copy_(centred(self._levels + step))
         self._sums.zero_()
 

@@ -74,14 +74,25 @@ def test_the_overall_strength_is_that_of_a_pacer_by_all(by, rule):
     assert plain.sigmas == plain.sigma
 
 
+def test_scales_settle_where_the_distance_says():
+    pacer = Pacer(SoftCrop("auto"), 30, by="class", num=2, least=1e-9)
+    labels, right = torch.arange(20) % 2, torch.arange(20) < torch.tensor([12, 8]).repeat(10)
+    for _ in range(30):
+        pacer.watch(torch.eye(2)[torch.where(right, labels, 1 - labels)], labels)
+        pacer.next_epoch()
+    scales = (pacer.sigmas / pacer.sigma).log2()  # right in 0.6 and 0.4, together in 0.5
+    assert scales.tolist() == pytest.approx([0.2, -0.2], abs=0.002)
+
+
 def test_a_sample_is_known_by_all_its_epochs_a_class_by_the_last():
-    early, late = LABELS < 5, LABELS >= 5
-    for by, turned in (("class", True), ("sample", False)):
-        pacer = paced(by)
-        for _ in range(3):
-            before = after(pacer, early)
-        now = after(pacer, late)  # of a sample 0.7 is kept: 3 epochs outweigh one
-        assert bool((now[0] < before[0]) & (now[9] > before[9])) is turned
+    found = {}
+    for by in ("class", "sample"):
+        pacer = paced(by, factor=16.0, least=1e-9, most=1e9)  # every aim is one step away
+        for right in (LABELS < 5, LABELS < 5, LABELS < 5, LABELS >= 5):
+            found[by] = after(pacer, right)
+    assert found["class"][0] == 0.5
+    ahead = 0.3 * (0.7 + 0.7**2 + 0.7**3) / (1 - 0.7**4) - 0.5
+    assert float(found["sample"][0]) == pytest.approx(2 ** (2 * ahead), rel=0.001)
 
 
 def test_a_mean_over_epochs_is_weighed_by_what_is_kept():
@@ -207,6 +218,7 @@ MIXED = MixedLabel(torch.zeros(10, 2).long(), torch.ones(10, 2), torch.full((10,
         (paced("sample"), {"sample": LABELS, "label": MIXED}, "for labels of one image, got mixed"),
         (paced("class"), {"sample": LABELS}, 'sample is for by "sample", got it with by "class"'),
         (paced("all", num=None), {"sample": LABELS}, 'for by "sample", got it with by "all"'),
+        (paced("sample"), {"sample": LABELS, "held_out": True}, "sample is for images that are t"),
         (paced("class", num=9), {}, "logits must be of num = 9 classes, got 10"),
     ],
 )
