@@ -17,7 +17,7 @@ from collect_runs import put_between_markers
 from softaug.metrics import Estimate, estimate, paired_difference, seed_interval, verdict
 from softaug.metrics.statistics import can_be_judged
 from softaug.paper import find_exhibits
-from softaug.recipes.budgets import EPOCHS, SIGMAS, budget_name
+from softaug.recipes.budgets import EPOCHS, PAPER, SOFT, TUNED, budget_name, crop_arm
 
 DOCS = Path(__file__).parent
 PAGE, KEPT = DOCS / "evidence.md", DOCS / "results" / "evidence"
@@ -149,31 +149,31 @@ def pairs_of(values: Values, data: str, wanted: dict[str, tuple[str, str]]) -> A
     return {words: pair for words, pair in full.items() if all(name in values for name in pair)}
 
 
-SOFT, PAPER_S = "target-sigma0.1-k1", "target-sigma0.3-k2"
+MILD_S, PAPER_S = (crop_arm("target", *crop) for crop in (TUNED, PAPER))
 SAME_CROP = {
-    "sigma 0.1, k 1: soft target against hard labels": (SOFT, "hard-labels-sigma0.1"),
+    "sigma 0.1, k 1: soft target against hard labels": (MILD_S, "hard-labels-sigma0.1"),
     "sigma 0.3, k 2: soft target against hard labels": (PAPER_S, "hard-labels-sigma0.3"),
 }
 MILD = {
-    "soft target, sigma 0.1, k 1": (SOFT, "hard"),
+    "soft target, sigma 0.1, k 1": (MILD_S, "hard"),
     "soft target and weight, sigma 0.1, k 1": ("both-sigma0.1-k1", "hard"),
     "hard labels, sigma 0.1": ("hard-labels-sigma0.1", "hard"),
     "soft target, sigma 0.3, k 2": (PAPER_S, "hard"),
 }
 WAYS = {
-    "weight against target": ("weight-sigma0.1-k1", SOFT),
-    "both against target": ("both-sigma0.1-k1", SOFT),
+    "weight against target": ("weight-sigma0.1-k1", MILD_S),
+    "both against target": ("both-sigma0.1-k1", MILD_S),
     "both: batch_mean against sample": ("both-batch-mean-sigma0.1-k1", "both-sigma0.1-k1"),
 }
 POLICIES = {
-    f"{words}: soft target against hard": (f"{SOFT}-{policy}", f"hard-{policy}")
+    f"{words}: soft target against hard": (f"{MILD_S}-{policy}", f"hard-{policy}")
     for policy, words in (("randaugment", "RandAugment"), ("trivialaugment", "TrivialAugment"))
 }
 
 
 def budgets(values: Values) -> str:
     """Error, ECE and accuracy under occlusion by epochs and sigma."""
-    arms = ["hard", *(f"target-sigma{sigma:g}-k1" for sigma in SIGMAS["cifar10"])]
+    arms = ["hard", *(crop_arm("target", *crop) for crop in SOFT["cifar10"])]
     shown = (ERROR, ECE, HIDDEN[1])
     lines = [["arm", *(f"{m.head}: {epochs} epochs" for m in shown for epochs in EPOCHS)]]
     for arm in arms:
@@ -204,7 +204,7 @@ def plot_occlusion(values: Values) -> None:
     """Accuracy by the share that is hidden."""
     shares = [0, 20, 40, 60, 80]
     figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
-    for arm in ("hard", "hard-labels-sigma0.1", SOFT, "hard-labels-sigma0.3", PAPER_S):
+    for arm in ("hard", "hard-labels-sigma0.1", MILD_S, "hard-labels-sigma0.3", PAPER_S):
         name = budget_name(*MIDDLE, arm)
         whole = estimate([1 - error for error in by_seed(values, name, "error").values()])
         hidden = [estimate(list(by_seed(values, name, m.key).values())) for m in HIDDEN]
@@ -220,7 +220,7 @@ def plot_occlusion(values: Values) -> None:
 def plot_budgets(values: Values) -> None:
     """Error, ECE and accuracy under occlusion by epochs."""
     figure, every = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
-    arms = ["hard", *(f"target-sigma{sigma:g}-k1" for sigma in SIGMAS["cifar10"])]
+    arms = ["hard", *(crop_arm("target", *crop) for crop in SOFT["cifar10"])]
     for axes, measure in zip(every, (ERROR, ECE, HIDDEN[1]), strict=True):
         for arm in arms:
             names = {epochs: budget_name("cifar10", epochs, arm) for epochs in EPOCHS}

@@ -12,9 +12,15 @@ from torch import Tensor
 IMAGE_DTYPES = (torch.uint8, torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
-def refuse(who: str, rule: str, got: object, remedy: str = "") -> NoReturn:
+class NotFiniteError(ValueError):
+    """What was learned is not finite any more: training diverged, which no retry mends."""
+
+
+def refuse(
+    who: str, rule: str, got: object, remedy: str = "", error: type[ValueError] = ValueError
+) -> NoReturn:
     """Raise the `ValueError` that every part of softaug uses for bad input."""
-    raise ValueError(f"{who}: {rule}, got {got}" + (f"; {remedy}" if remedy else ""))
+    raise error(f"{who}: {rule}, got {got}" + (f"; {remedy}" if remedy else ""))
 
 
 def describe(value: object) -> str:

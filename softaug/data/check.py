@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from softaug.data.releases import Release
+from softaug.data.idx import open_idx, values
+from softaug.data.releases import AnyRelease, IdxFile, IdxRelease, Release
 
 
 class Finding(NamedTuple):
@@ -16,8 +17,35 @@ class Finding(NamedTuple):
     text: str
 
 
-def findings(folder: Path, release: Release) -> Iterator[Finding]:
+def findings(folder: Path, release: AnyRelease) -> Iterator[Finding]:
     """One for each file that the release must have."""
+    if isinstance(release, IdxRelease):
+        return _of_idx(folder, release)
+    return _of_records(folder, release)
+
+
+def _of_idx(folder: Path, release: IdxRelease) -> Iterator[Finding]:
+    for file in release.files:
+        path, what = file.path(folder), "labels" if file.holds_labels else "images"
+        wrong = wrong_idx(path, file, len(release.class_names))
+        yield Finding(path.name, not wrong, wrong or f"{file.shape[0]:,} {what}, sha256 official")
+
+
+def wrong_idx(path: Path, file: IdxFile, num_classes: int) -> str:
+    """What is wrong with a file of MNIST's format; nothing if its content is official."""
+    if not path.is_file():
+        return "missing"
+    content, wrong = open_idx(path, file.shape)
+    if wrong or hashlib.sha256(content).hexdigest() == file.sha256:
+        return wrong
+    wrong = "sha256 is not the official one"
+    largest = int(values(content, file.shape).max())
+    if file.holds_labels and largest >= num_classes:
+        wrong += f", label {largest} is outside 0..{num_classes - 1}"
+    return wrong
+
+
+def _of_records(folder: Path, release: Release) -> Iterator[Finding]:
     for split, files in (("train", release.train), ("test", release.test)):
         for file, sha256 in files.items():
             size = release.images_in_file[split] * release.record

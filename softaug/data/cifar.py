@@ -10,7 +10,7 @@ from torch import Tensor
 
 from softaug.checks import check_choice, refuse
 from softaug.data.images import ImageData, Images
-from softaug.data.place import data_folder
+from softaug.data.place import how_to_get, release_folder
 from softaug.data.releases import RELEASES, Release
 
 
@@ -35,13 +35,7 @@ def cifar(name: str, data_dir: Path | str | None = None, labels: str = "fine") -
 
 def _find(name: str, release: Release, data_dir: Path | str | None) -> Path:
     """The folder with the files, all there and of the right size."""
-    home = data_folder(data_dir)
-    option = f" --data-dir {home}" if data_dir else ""
-    remedy = (
-        f"`softaug data {name}{option}` gets it; if you have it, name the folder that holds "
-        f"{release.folder} by data_dir or SOFTAUG_DATA"
-    )
-    folder = home / release.folder
+    folder, remedy = release_folder(release, data_dir), how_to_get(name, release, data_dir)
     for split, files in (("train", release.train), ("test", release.test)):
         for file in files:
             _check_file(folder / file, release.images_in_file[split] * release.record, remedy)

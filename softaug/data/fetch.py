@@ -1,36 +1,38 @@
-"""CIFAR from its makers: checked if it is there, fetched if it is not."""
+"""Data sets from their makers: checked if they are there, fetched if they are not."""
 
 import hashlib
 import tarfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from rich.console import Console
 
 from softaug.checks import check_choice, refuse
-from softaug.data.check import findings
+from softaug.data.check import findings, wrong_idx
 from softaug.data.download import download
 from softaug.data.install import alone, installing, telling_of_a_full_disk
-from softaug.data.place import data_folder
-from softaug.data.releases import RELEASES, Release
+from softaug.data.place import apt_get, data_folder, release_folder
+from softaug.data.releases import FETCHED, AnyRelease, IdxFile, IdxRelease, Release, release_of
 
 
 def get(name: str, data_dir: Path | str | None, console: Console) -> None:
-    """Check the files of "cifar10" or "cifar100", or fetch them if there are none.
+    """Check the files of a set in `FETCHED`, or fetch them if there are none.
 
     Nothing is ever overwritten: a set with something wrong is refused, not replaced.
     """
-    check_choice("data", "name", name, tuple(RELEASES))
-    release, home = RELEASES[name], data_folder(data_dir)
-    if not (home / release.folder).exists():
+    check_choice("data", "name", name, FETCHED)
+    release, home = release_of(name), data_folder(data_dir)
+    if not release_folder(release, home).exists():
         with telling_of_a_full_disk(home), alone(home, release, console):
             if not (home / release.folder).exists():  # else another process has just got it
                 _fetch(release, home, console)
     report(name, release, home, console)
 
 
-def report(name: str, release: Release, home: Path, console: Console) -> None:
+def report(name: str, release: AnyRelease, home: Path, console: Console) -> None:
     """Print one line for each file; refuse the set if one is not the official one."""
-    folder, num_wrong = home / release.folder, 0
+    folder, num_wrong = release_folder(release, home), 0
     for found in findings(folder, release):
         line = f"{'ok' if found.good else 'WRONG'}: {found.file}, {found.text}"
         console.print(line, soft_wrap=True, markup=False, highlight=False)
@@ -41,26 +43,62 @@ def report(name: str, release: Release, home: Path, console: Console) -> None:
     console.print(f"{name} is in {folder}", soft_wrap=True, markup=False, highlight=False)
 
 
-def _fetch(release: Release, home: Path, console: Console) -> None:
+def _fetch(release: AnyRelease, home: Path, console: Console) -> None:
+    if isinstance(release, IdxRelease):
+        _fetch_files(release, home, console)
+    else:
+        _fetch_archive(release, home, console)
+
+
+def _fetch_files(release: IdxRelease, home: Path, console: Console) -> None:
+    """Download the gzipped files one by one; they get their place together."""
+    by_hand = f"put the files of {release.url} into {home / release.folder} by other means"
+    by_hand += f", or use {apt_get(release)}" if release.package else ""
+    names = {f"{file.name}.gz": file for file in release.files}
+    for name, file in names.items():
+        check = partial(_check_idx, file, len(release.class_names))
+        _download(release.url + name, _part(name, release, home), check, console, by_hand)
+    with installing(home, release) as folder:
+        for name in names:
+            _part(name, release, home).rename(folder / name)
+
+
+def _part(name: str, release: IdxRelease, home: Path) -> Path:
+    return home / f"{release.folder}-{name}.part"
+
+
+def _check_idx(file: IdxFile, num_classes: int, path: Path, remedy: str) -> None:
+    if wrong := wrong_idx(path, file, num_classes):
+        refuse("data", f"{path} must hold the official {file.name}", wrong, remedy)
+
+
+def _fetch_archive(release: Release, home: Path, console: Console) -> None:
     """Unpack an archive that the user put there, else one that is downloaded and then removed."""
     archive = home / release.archive
     if archive.exists():
-        _check_archive(archive, release, "remove it, then try again")
+        _check_archive(release, archive, "remove it, then try again")
         _unpack(archive, home, release)
         return
     part = archive.with_name(f"{archive.name}.part")
     by_hand = f"get {release.url} by other means, put it at {archive} and run this again"
-    download(release.url, part, console, f"running this again goes on from there; or {by_hand}")
-    try:
-        _check_archive(part, release, f"this bad download was deleted; try again, or {by_hand}")
-    except ValueError:
-        part.unlink()
-        raise
+    _download(release.url, part, partial(_check_archive, release), console, by_hand)
     _unpack(part, home, release)
     part.unlink()
 
 
-def _check_archive(path: Path, release: Release, remedy: str) -> None:
+def _download(
+    url: str, part: Path, check: Callable[[Path, str], None], console: Console, by_hand: str
+) -> None:
+    """Complete `part`; one that `check(part, remedy)` refuses is deleted."""
+    download(url, part, console, f"running this again goes on from there; or {by_hand}")
+    try:
+        check(part, f"this bad download was deleted; try again, or {by_hand}")
+    except ValueError:
+        part.unlink()
+        raise
+
+
+def _check_archive(release: Release, path: Path, remedy: str) -> None:
     with path.open("rb") as file:
         found = hashlib.sha256()
         while chunk := file.read(1 << 20):

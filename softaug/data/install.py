@@ -11,13 +11,13 @@ from rich.console import Console
 
 from softaug.checks import refuse
 from softaug.data.check import findings
-from softaug.data.releases import Release
+from softaug.data.releases import AnyRelease
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @contextmanager
-def alone(home: Path, release: Release, console: Console) -> Iterator[None]:
+def alone(home: Path, release: AnyRelease, console: Console) -> Iterator[None]:
     """No other process gets the same set into `home` meanwhile; it waits for one that does."""
     home.mkdir(parents=True, exist_ok=True)
     lock = FileLock(home / f".{release.folder}.lock")
@@ -33,7 +33,7 @@ def alone(home: Path, release: Release, console: Console) -> Iterator[None]:
 
 
 @contextmanager
-def installing(home: Path, release: Release) -> Iterator[Path]:
+def installing(home: Path, release: AnyRelease) -> Iterator[Path]:
     """Yield a new folder to fill; it gets its place in `home` if every file is official.
 
     To be used with `alone`. Whatever fails, no unfinished folder is left.
@@ -61,7 +61,7 @@ def telling_of_a_full_disk(home: Path) -> Iterator[None]:
         raise OSError(failed.errno, f"{text} folder by data_dir or SOFTAUG_DATA") from failed
 
 
-def _check_all(folder: Path, release: Release) -> None:
+def _check_all(folder: Path, release: AnyRelease) -> None:
     wrong = [f"{found.file}: {found.text}" for found in findings(folder, release) if not found.good]
     if wrong:
         rule = f"files for {release.folder} must be those of the official release"

@@ -8,13 +8,15 @@ from softaug.checks import check_choice, check_whole, refuse
 from softaug.data import images
 from softaug.data.cifar import cifar
 from softaug.data.digits import NUM_CLASSES, digits
+from softaug.data.fashion import NAME as FASHION_MNIST
+from softaug.data.fashion import fashion_mnist
 from softaug.data.folder import folder
 from softaug.data.imagenet import PHOTOS, photos
 from softaug.data.images import ImageData, Images, Source
-from softaug.data.releases import RELEASES
+from softaug.data.releases import FETCHED, RELEASES
 
 FOLDER = "folder:"
-NAMES = (*RELEASES, *PHOTOS, "digits", f"{FOLDER}PATH")
+NAMES = (*FETCHED, *PHOTOS, "digits", f"{FOLDER}PATH")
 
 
 def load(
@@ -35,6 +37,8 @@ def load(
         return cifar(name, data_dir, labels)
     if labels != "fine":
         refuse("load", f'labels of {name} must be "fine"', repr(labels))
+    if name == FASHION_MNIST:
+        return fashion_mnist(data_dir)
     if name in PHOTOS:
         return photos(name, data_dir, size, resize, unreadable)
     if name.startswith(FOLDER):

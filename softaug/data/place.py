@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+from softaug.data.releases import AnyRelease
+
 
 def data_folder(data_dir: Path | str | None = None) -> Path:
     """`data_dir`; else what `SOFTAUG_DATA` names; else softaug/data in the user's cache.
@@ -15,3 +17,29 @@ def data_folder(data_dir: Path | str | None = None) -> Path:
         return Path(chosen).expanduser()
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(cache).expanduser() / "softaug" / "data"
+
+
+def release_folder(release: AnyRelease, data_dir: Path | str | None = None) -> Path:
+    """Where the files of a release are, or would be got to.
+
+    That is in `data_folder`; if they are not there, where a package of the system has them.
+    """
+    own, package = data_folder(data_dir) / release.folder, release.package
+    if package is not None and package.folder.is_dir() and not own.exists():
+        return package.folder
+    return own
+
+
+def how_to_get(name: str, release: AnyRelease, data_dir: Path | str | None) -> str:
+    """What to do about files that are missing or bad."""
+    option = f" --data-dir {data_folder(data_dir)}" if data_dir else ""
+    package = f", as does {apt_get(release)}" if release.package else ""
+    return (
+        f"`softaug data {name}{option}` gets it{package}; if you have it, name the folder that "
+        f"holds {release.folder} by data_dir or SOFTAUG_DATA"
+    )
+
+
+def apt_get(release: AnyRelease) -> str:
+    """The command that installs the release's package; empty where there is none."""
+    return f"`apt-get install {release.package.name}` on Debian" if release.package else ""

@@ -1,13 +1,22 @@
-"""The official binary releases of CIFAR: files, layout, checksums, address."""
+"""The official releases of CIFAR and Fashion-MNIST: files, layout, checksums, address."""
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
 
 PIXELS = 3 * 32 * 32
 
 
+class Package(NamedTuple):
+    """A package of Debian's that holds the official files."""
+
+    name: str
+    folder: Path  # where it puts them
+
+
 @dataclass(frozen=True)
 class Release:
-    """Where a data set's files lie, how they are laid out, and their sha256."""
+    """Where CIFAR's files lie, how they are laid out, and their sha256."""
 
     folder: str
     train: dict[str, str]  # file name -> sha256
@@ -19,6 +28,7 @@ class Release:
     names_sha256: dict[str, str]  # kind of label -> that of its names, joined by line ends
     url: str
     archive_sha256: str
+    package: Package | None = None
 
     @property
     def archive(self) -> str:
@@ -30,6 +40,45 @@ class Release:
         """Bytes for one image: its labels, then red, green and blue, row by row."""
         return len(self.label_bytes) + PIXELS
 
+
+class IdxFile(NamedTuple):
+    """A file of MNIST's format; its sha256 is that of the content, however it is packed."""
+
+    name: str  # .gz is added for the gzipped one
+    shape: tuple[int, ...]
+    sha256: str
+
+    @property
+    def holds_labels(self) -> bool:
+        return len(self.shape) == 1
+
+    def path(self, folder: Path) -> Path:
+        """Where it is: the plain file, else the gzipped one, which need not be there."""
+        plain = folder / self.name
+        return plain if plain.is_file() else folder / f"{self.name}.gz"
+
+
+@dataclass(frozen=True)
+class IdxRelease:
+    """Where files of MNIST's format lie, what they hold, and their sha256."""
+
+    folder: str
+    train: tuple[IdxFile, IdxFile]  # images, labels
+    test: tuple[IdxFile, IdxFile]
+    class_names: tuple[str, ...]
+    url: str  # of the folder that holds the gzipped files
+    package: Package | None = None
+
+    @property
+    def files(self) -> tuple[IdxFile, ...]:
+        return (*self.train, *self.test)
+
+    @property
+    def num_classes(self) -> dict[str, int]:
+        return {"fine": len(self.class_names)}
+
+
+AnyRelease = Release | IdxRelease
 
 RELEASES = {
     "cifar10": Release(
@@ -66,3 +115,54 @@ RELEASES = {
         archive_sha256="58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec",
     ),
 }
+
+IDX_RELEASES = {
+    "fashion-mnist": IdxRelease(
+        folder="fashion-mnist",
+        train=(
+            IdxFile(
+                "train-images-idx3-ubyte",
+                (60_000, 28, 28),
+                "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+            ),
+            IdxFile(
+                "train-labels-idx1-ubyte",
+                (60_000,),
+                "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+            ),
+        ),
+        test=(
+            IdxFile(
+                "t10k-images-idx3-ubyte",
+                (10_000, 28, 28),
+                "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+            ),
+            IdxFile(
+                "t10k-labels-idx1-ubyte",
+                (10_000,),
+                "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+            ),
+        ),
+        class_names=(
+            "T-shirt/top",
+            "Trouser",
+            "Pullover",
+            "Dress",
+            "Coat",
+            "Sandal",
+            "Shirt",
+            "Sneaker",
+            "Bag",
+            "Ankle boot",
+        ),
+        url="http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+        package=Package("dataset-fashion-mnist", Path("/usr/share/datasets/fashion-mnist")),
+    ),
+}
+
+FETCHED = (*RELEASES, *IDX_RELEASES)  # the names of all that `softaug data` can get
+
+
+def release_of(name: str) -> AnyRelease:
+    """The release of a set in `FETCHED`."""
+    return RELEASES[name] if name in RELEASES else IDX_RELEASES[name]

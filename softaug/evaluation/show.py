@@ -14,7 +14,7 @@ from softaug.data.image_file import open_image
 from softaug.data.imagenet import PHOTOS
 from softaug.data.load import FOLDER
 from softaug.data.pillow import as_tensor, upright
-from softaug.data.releases import RELEASES
+from softaug.data.releases import FETCHED, release_of
 from softaug.data.windows import refuse_file
 from softaug.evaluation.augment_words import describe_augment
 from softaug.evaluation.show_draws import draw_versions
@@ -69,8 +69,8 @@ def count_classes(data: DataSpec) -> int:
     >>> count_classes(DataSpec("cifar100")), count_classes(DataSpec("cifar100", "coarse"))
     (100, 20)
     """
-    if data.name in RELEASES:
-        return RELEASES[data.name].num_classes[data.labels]
+    if data.name in FETCHED:
+        return release_of(data.name).num_classes[data.labels]
     if data.name in PHOTOS:
         return PHOTOS[data.name].num_classes
     if not data.name.startswith(FOLDER):

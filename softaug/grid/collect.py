@@ -7,6 +7,7 @@ from typing import Any
 
 from softaug.data.place import data_folder
 from softaug.files import write_json
+from softaug.grid.divergence import has_diverged
 from softaug.grid.numbers import Numbers
 from softaug.grid.offsets import drawn_offsets
 from softaug.grid.plan import RUNS, Plan, PlannedRun, run_name
@@ -67,14 +68,13 @@ class Collector:
         def found(row: Row, cell: Cell) -> dict[str, Any]:
             return cells[row, cell]
 
-        unfinished = [cell for cell in cells.values() if cell["state"] in UNFINISHED]
         examples = [recipes[name] for _, name in exhibit.examples]
         return {
             "schema": SCHEMA,
             "name": exhibit.name,
             "title": exhibit.title,
             "scale": self.plan.scale,
-            "complete": not unfinished and self._examples_done(examples),
+            "complete": not any(map(_is_open, cells.values())) and self._examples_done(examples),
             "notes": [*exhibit.notes, *self._scale_notes(exhibit)],
             "environment": self._environment,
             "rows": [_described_row(row, found) for row in exhibit.rows],
@@ -116,8 +116,8 @@ class Collector:
         return self.numbers.value(planned.run.folder, cell)
 
     def _cell(self, cell: Cell, recipe: AnyRecipe | str | None) -> dict[str, Any]:
-        paper = None if cell.value is None else {"value": cell.value, "se": cell.se}
-        described = {"measure": cell.measure, "on": cell.on, "paper": paper, "ours": None}
+        described = {"measure": cell.measure, "on": cell.on, "paper": _paper(cell), "ours": None}
+        described["diverged"] = None
         if recipe is None:
             return {**described, "state": "quoted", "why": cell.why}
         if cell.on == V2 and not isinstance(recipe, str) and recipe.data.name != "imagenet":
@@ -130,15 +130,59 @@ class Collector:
         return {**described, **self._measured(cell, self.plan.runs_of(recipe))}
 
     def _measured(self, cell: Cell, runs: Sequence[PlannedRun]) -> dict[str, Any]:
-        """State, reason and our numbers, one of each finished run."""
-        values = [value for run in runs if (value := self._value(run, cell)) is not None]
-        state = "complete" if len(values) == len(runs) else "partial" if values else "waiting"
+        """State, reason and our numbers, one of each finished run; seeds of those that diverged."""
+        found = [self._value(run, cell) for run in runs]
+        values = [value for value in found if value is not None]
+        lacking = [planned.run for planned, value in zip(runs, found, strict=True) if value is None]
+        seeds = [run.recipe.seed for run in lacking if has_diverged(run)]
+        state = _state(len(values), len(seeds), len(runs))
         missing = next((run.no_data for run in runs if run.no_data), None)
-        if missing and not values:
-            return {"state": "no data", "why": _joined(cell.why, missing), "ours": None}
-        why = _joined(cell.why, missing if state == "partial" and missing else _failures(runs))
-        ours = _summary(values, len(runs)) if values else None
-        return {"state": state, "why": why, "ours": ours}
+        if missing and not values and not seeds:
+            return {"state": "no data", "why": _joined(cell.why, missing)}
+        failed = missing if state == "partial" and missing else _failures(runs)
+        return {
+            "state": state,
+            "why": _joined(cell.why, failed, _told_seeds(seeds)),
+            "ours": _summary(values, len(runs)) if values else None,
+            "diverged": {"seeds": seeds, "planned": len(runs)} if seeds else None,
+        }
+
+
+def _state(finished: int, diverged: int, planned: int) -> str:
+    """How far a cell is.
+
+    >>> _state(3, 0, 3), _state(1, 2, 3), _state(1, 1, 3), _state(0, 1, 3)
+    ('complete', 'diverged', 'partial', 'waiting')
+    """
+    if finished == planned:
+        return "complete"
+    if finished + diverged == planned:
+        return "diverged"
+    return "partial" if finished else "waiting"
+
+
+def _is_open(cell: dict[str, Any]) -> bool:
+    """Whether it lacks numbers; what diverged in the paper may do so here."""
+    as_in_paper = cell["paper"] is not None and cell["paper"]["value"] is None
+    return cell["state"] in UNFINISHED or (cell["state"] == "diverged" and not as_in_paper)
+
+
+def _told_seeds(seeds: Sequence[int]) -> str:
+    """Which runs diverged.
+
+    >>> _told_seeds([0, 2])
+    'diverged: seeds 0, 2'
+    """
+    if not seeds:
+        return ""
+    return f"diverged: seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
+
+
+def _paper(cell: Cell) -> dict[str, Any] | None:
+    """The paper's number, which is null where it says that training diverged; None if neither."""
+    if cell.value is None and not cell.diverged:
+        return None
+    return {"value": cell.value, "se": cell.se, "source": cell.source}
 
 
 def _summary(values: Sequence[float], planned: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +15,7 @@ from rich.console import Console
 from softaug.checks import check_whole, refuse
 from softaug.grid.collect import Collector
 from softaug.grid.data_there import needs_digits, write_digits
+from softaug.grid.divergence import has_diverged
 from softaug.grid.do_run import is_done
 from softaug.grid.local import default_at_once
 from softaug.grid.out import check_recipes, check_scale, held, written
@@ -26,6 +27,7 @@ from softaug.grid.show import show_list, show_plan
 from softaug.grid.telling import Telling
 from softaug.paper.exhibits import find_exhibits
 from softaug.paper.scale import SCALES
+from softaug.report.exhibits import write_exhibit
 from softaug.training.environment import num_cores
 from softaug.training.interruption import SIGNALS
 from softaug.training.run import StoppedError
@@ -104,12 +106,14 @@ class Grid:
     at_once: int | None
     console: Console
     collector: Collector = field(init=False)
+    changed: set[str] = field(default_factory=set)  # exhibits of which a run has ended
+    times_asked: int = 0  # to stop
 
     def __post_init__(self) -> None:
         self.collector = Collector(self.plan, self.options.data_dir)
 
     def go(self) -> None:
-        """Do what is left, then write and print all; runs that did not finish make it code 1."""
+        """Do what is left, then write and print all; runs without a result make it code 1."""
         names = [exhibit.name for exhibit in self.plan.exhibits]
         left = self._left()
         with held(self.plan.out), written(self.plan.out):
@@ -120,15 +124,28 @@ class Grid:
             try:
                 self._do(left)
             except KeyboardInterrupt:
-                self.collector.collect(names)
+                self._renew(names)
                 told = f"stopped; all is kept in {self.plan.out}"
                 raise StoppedError(f"{told}, the same command goes on") from None
             self._present(names)
-        unfinished = [one for one in left if not is_done(one.run, self.options)]
-        if unfinished:
-            told = f"{len(unfinished)} runs did not finish; the same command tries them again"
+        problems = self._problems(left)
+        for told in problems:
             self.console.print(told, soft_wrap=True, highlight=False)
+        if problems:
             raise SystemExit(1)
+
+    def _problems(self, left: list[PlannedRun]) -> list[str]:
+        """What did not come out, in words; that what diverged in the paper does so is none."""
+        unfinished = [one for one in left if not is_done(one.run, self.options)]
+        lost = [one for one in self.plan.runs if has_diverged(one.run)]
+        lost = [one for one in lost if one.run.recipe.name not in self.plan.may_diverge()]
+        told = []
+        if unfinished:
+            told.append(f"{len(unfinished)} runs did not finish; the same command tries them again")
+        if lost:
+            names = ", ".join(one.run.name for one in lost)
+            told.append(f"{len(lost)} runs diverged; they are not tried again: {names}")
+        return told
 
     def _left(self) -> list[PlannedRun]:
         """What is to be done and can be; refused if there is something and nothing can."""
@@ -143,14 +160,31 @@ class Grid:
         """Do the runs and collect after each."""
         runs = {one.run.name: one.run for one in left}
         telling = Telling(len(runs), self.console)
-        with _stopping(self.console), _closed(self._outcomes(left)) as outcomes:
+        with _stopping(self._stop), _closed(self._outcomes(left)) as outcomes:
             for outcome in outcomes:
                 run = runs[outcome.name]
-                self.collector.collect(self.plan.exhibits_of(run.recipe))
+                names = self.plan.exhibits_of(run.recipe)
+                self.collector.collect(names)
+                self.changed.update(names)
                 telling.tell(outcome, self.collector.error_of(run))
 
     def _outcomes(self, left: list[PlannedRun]) -> Iterator[Outcome]:
         return self.runner([one.run for one in left], self.options, self.at_once)
+
+    def _stop(self) -> NoReturn:
+        self.times_asked += 1
+        self.console.print("stopping: runs save where they stand", highlight=False)
+        raise KeyboardInterrupt
+
+    def _renew(self, names: list[str]) -> None:
+        """Leave what has come so far, in every format unless asked to stop for a second time.
+
+        Signals act as usual by now: one more ends it at once, and every file is whole.
+        """
+        files = self.collector.collect(names)
+        for file in files if self.times_asked < 2 else ():
+            if file.stem in self.changed:
+                write_exhibit(file)
 
     def _present(self, names: list[str]) -> None:
         """Collect once more, write every format, print."""
@@ -169,17 +203,16 @@ def _closed(outcomes: Iterator[Outcome]) -> Iterator[Iterator[Outcome]]:
 
 
 @contextmanager
-def _stopping(console: Console) -> Iterator[None]:
-    """Ctrl-C, and what a cluster sends before it takes a machine away, are told and raised."""
+def _stopping(stop: Callable[[], NoReturn]) -> Iterator[None]:
+    """Ctrl-C, and what a cluster sends before it takes a machine away, call `stop`."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may handle signals
         return
 
-    def stop(number: int, frame: FrameType | None) -> NoReturn:
-        console.print("stopping: runs save where they stand", highlight=False)
-        raise KeyboardInterrupt
+    def handle(number: int, frame: FrameType | None) -> NoReturn:
+        stop()
 
-    before = {number: signal.signal(number, stop) for number in SIGNALS}
+    before = {number: signal.signal(number, handle) for number in SIGNALS}
     try:
         yield
     finally:

@@ -3,21 +3,21 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from datetime import datetime, timezone
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 from rich.console import Console
 
-from softaug.checks import refuse
+from softaug.checks import NotFiniteError, refuse
 from softaug.data.load import is_files
 from softaug.evaluation.evaluate import EvaluationOptions, evaluate_runs
 from softaug.evaluation.result_files import EVALUATION
 from softaug.evaluation.run import runs_in
 from softaug.files import write_json
+from softaug.grid.divergence import has_diverged, note_divergence
 from softaug.grid.run import GridOptions, GridRun, Outcome
 from softaug.grid.second_sets import second_sets
-from softaug.grid.state import FAILURE, LOCK, is_finished
+from softaug.grid.state import DIVERGED, FAILURE, LOCK, is_finished, when_now
 from softaug.recipes.recipe import Recipe
 from softaug.training.members import train_members
 from softaug.training.options import RunOptions
@@ -35,6 +35,8 @@ def attempt(run: GridRun, options: GridOptions) -> Outcome:
         do_run(run, options)
     except (StoppedError, KeyboardInterrupt):
         return Outcome(run.name, stopped=True)
+    except NotFiniteError as diverged:
+        return Outcome(run.name, diverged=str(diverged))
     except Exception as failed:
         return Outcome(run.name, error=told(failed))
     return Outcome(run.name)
@@ -43,12 +45,14 @@ def attempt(run: GridRun, options: GridOptions) -> Outcome:
 def do_run(run: GridRun, options: GridOptions) -> None:
     """Train and evaluate, with one thread; what is said goes to log.txt in the run's folder.
 
-    A run that fails leaves failure.json, until it is begun again.
+    A run that fails leaves failure.json, until it is begun again; one whose training diverges
+    leaves diverged.json, and is done.
     """
     if is_done(run, options):
         return
     with _held(run.folder), (run.folder / LOG).open("a", encoding="utf-8") as log:
-        (run.folder / FAILURE).unlink(missing_ok=True)
+        for file in (FAILURE, DIVERGED):
+            (run.folder / file).unlink(missing_ok=True)
         console = Console(file=log, width=120)
         try:
             with redirect_stdout(log), redirect_stderr(log):
@@ -57,6 +61,10 @@ def do_run(run: GridRun, options: GridOptions) -> None:
         except StoppedError as stopped:
             console.print(str(stopped), markup=False, soft_wrap=True)
             raise
+        except NotFiniteError as diverged:
+            console.print(str(diverged), markup=False, soft_wrap=True)
+            note_divergence(run, diverged)
+            raise
         except Exception as failed:
             console.print_exception()
             note_failure(run.folder, told(failed))
@@ -64,7 +72,9 @@ def do_run(run: GridRun, options: GridOptions) -> None:
 
 
 def is_done(run: GridRun, options: GridOptions) -> bool:
-    """Whether the run is finished and was measured on all that it can be measured on now."""
+    """Whether the run diverged, or is finished and was measured on all that it can be now."""
+    if has_diverged(run):
+        return True
     if not is_finished(run.folder):
         return False
     wanted = {text.partition("=")[0] for text in second_sets(run.recipe, options.data_dir)}
@@ -73,8 +83,7 @@ def is_done(run: GridRun, options: GridOptions) -> bool:
 
 def note_failure(folder: Path, message: str) -> None:
     """Leave word of why a run did not end well."""
-    when = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    write_json({"message": message, "when": when}, folder / FAILURE)
+    write_json({"message": message, "when": when_now()}, folder / FAILURE)
 
 
 def told(failed: BaseException) -> str:

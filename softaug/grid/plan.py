@@ -54,6 +54,16 @@ class Plan:
             if any(not isinstance(one, str) and one.name == recipe.name for one in recipes.values())
         ]
 
+    def may_diverge(self) -> set[str]:
+        """Names of the recipes that diverged in the paper too."""
+        found = [
+            self.recipes[exhibit.name][row.recipe]
+            for exhibit in self.exhibits
+            for row in exhibit.rows
+            if row.recipe is not None and any(cell.diverged for cell in row.cells)
+        ]
+        return {recipe.name for recipe in found if not isinstance(recipe, str)}
+
 
 def make_plan(
     exhibits: Sequence[Exhibit],

@@ -3,12 +3,14 @@
 import socket
 import subprocess
 import sys
+import threading
+from queue import Empty, Queue
 
 from softaug.checks import refuse
 
 AUTO = "auto"  # the cluster that this machine is a node of
-CONNECT_SECONDS = 4
-JOIN_SECONDS = 7  # with what comes before it, the command refuses within 15
+CONNECT_SECONDS = 7  # the lookup of the name included
+JOIN_SECONDS = 7  # both together are less than 15
 # In a process of its own, since nothing but a kill ends Ray's waiting.
 TRIAL = """
 import sys, ray
@@ -29,11 +31,33 @@ def check_address(address: str) -> None:
         refuse("reproduce", rule, repr(address), remedy)
     if not host or not port.isdecimal() or not 0 < int(port) < 2**16:
         refuse("reproduce", rule, repr(address), "Ray's own port is 6379, as in head:6379")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
-    except OSError as failed:
+    failed = _connect(host.strip("[]"), int(port))
+    if failed is not None:
         rule = f"a Ray cluster must answer at {address}"
-        refuse("reproduce", rule, failed.strerror or failed, START)
+        refuse("reproduce", rule, getattr(failed, "strerror", None) or failed, START)
+
+
+def _connect(host: str, port: int) -> Exception | None:
+    """Why nothing answers there; None if something does.
+
+    In a thread that can be left alone: nothing ends the lookup of a name before its time, and
+    each address that it finds would be given all of ours.
+    """
+    outcome = Queue[Exception | None]()
+
+    def connect() -> None:
+        try:
+            socket.create_connection((host, port), CONNECT_SECONDS).close()
+        except (OSError, UnicodeError) as failed:  # the latter for what can be no name
+            outcome.put(failed)
+        else:
+            outcome.put(None)
+
+    threading.Thread(target=connect, daemon=True).start()
+    try:
+        return outcome.get(timeout=CONNECT_SECONDS)
+    except Empty:
+        return TimeoutError(f"no answer within {CONNECT_SECONDS} s")
 
 
 def check_joins(address: str) -> None:

@@ -50,7 +50,10 @@ def own_ray(at_once: int, device: str = "auto") -> Iterator[None]:
 
 @contextmanager
 def joined(address: str) -> Iterator[None]:
-    """The cluster at `address`; refused within 15 s if there is none that can be joined."""
+    """The cluster at `address`; refused if there is none that can be joined.
+
+    Looking for it takes at most 15 s, the import of Ray not counted.
+    """
     check_address(address)
     check_joins(address)
     with _connection({"address": address, "runtime_env": ONE_THREAD}):

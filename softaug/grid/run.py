@@ -34,12 +34,14 @@ class GridOptions:
 
 
 class Outcome(NamedTuple):
-    """How a run ended: well if there is neither an error nor a stop."""
+    """How a run ended: well if there is neither an error nor a stop nor a divergence."""
 
     name: str
     error: str | None = None
     stopped: bool = False
     """it was asked to stop and can go on"""
+    diverged: str | None = None
+    """where training diverged: a result, though no number"""
 
 
 Runner = Callable[[Sequence[GridRun], GridOptions, int | None], Iterator[Outcome]]

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from softaug.grid.cost import cost_of, sum_in_short
 from softaug.grid.plan import RUNS, Plan, PlannedRun
-from softaug.grid.state import STATES, is_finished, state_of
+from softaug.grid.state import ENDED, STATES, is_finished, state_of
 from softaug.paper.exhibit import Exhibit
 from softaug.paper.exhibits import ALL, exhibits, find_exhibits
 from softaug.paper.scale import SCALES, Scale, scaled
@@ -95,7 +95,7 @@ def _summary(plan: Plan) -> str:
     names = ALL if every else ", ".join(exhibit.name for exhibit in plan.exhibits)
     if not plan.runs:
         return f"{names} at scale {plan.scale}: 0 runs (equations only)"
-    left = [planned for planned in plan.runs if shown_state(planned) != "finished"]
+    left = [planned for planned in plan.runs if shown_state(planned) not in ENDED]
     cost = f", {_run_costs(left, plan.scale)} left" if left else ""
     told = f"{_counted(len(plan.runs), 'run')} ({count_states(plan.runs)}){cost}"
     return f"{names} at scale {plan.scale}: {told}"
@@ -117,6 +117,6 @@ def count_states(runs: Sequence[PlannedRun]) -> str:
 
 
 def shown_state(planned: PlannedRun) -> str:
-    """A run's state; one that is not finished and cannot be has no data."""
+    """A run's state; one that has not ended and cannot be done has no data."""
     state = state_of(planned.run.folder)
-    return NO_DATA if planned.no_data and state != "finished" else state
+    return NO_DATA if planned.no_data and state not in ENDED else state

@@ -31,6 +31,8 @@ class Telling:
 def _how(outcome: Outcome, error: float | None) -> str:
     if outcome.error is not None:
         return f"FAILED: {outcome.error}"
+    if outcome.diverged is not None:
+        return f"DIVERGED: {outcome.diverged}"
     if outcome.stopped:
         return "stopped"
     return "finished" if error is None else f"finished, error {error:.2f} %"

@@ -6,7 +6,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from softaug.checks import check_integers, check_positive, check_whole, describe, refuse
+from softaug.checks import (
+    NotFiniteError,
+    check_integers,
+    check_positive,
+    check_whole,
+    describe,
+    refuse,
+)
 
 WHO = "knn_accuracy"
 _MOST_SIMILARITIES = 2**24  # at once: 64 MB
@@ -82,7 +89,8 @@ def _check_features(name: str, value: Any) -> None:
     if not floating or value.ndim != 2 or value.numel() == 0:
         refuse(WHO, f"{name} must be a non-empty floating-point tensor [N, D]", describe(value))
     if not bool(torch.stack(value.aminmax()).isfinite().all()):
-        refuse(WHO, f"{name} must be finite", "NaN or infinity", "did the training diverge?")
+        remedy = "did the training diverge?"
+        refuse(WHO, f"{name} must be finite", "NaN or infinity", remedy, NotFiniteError)
 
 
 def _check_labels(name: str, labels: Any, features: Tensor) -> None:

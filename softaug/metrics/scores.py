@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softaug.checks import check_integers, describe, refuse
+from softaug.checks import NotFiniteError, check_integers, describe, refuse
 from softaug.draws import has_float64
 from softaug.softening import check_num_classes
 
@@ -42,7 +42,8 @@ def check_matrix(who: str, name: str, scores: Any) -> Tensor:
     if not bool(torch.stack(scores.aminmax()).isfinite().all()):  # 20 times as fast as of all
         sample = int((~scores.isfinite()).any(1).nonzero()[0])
         got = f"{scores[sample].tolist()[:4]} (sample {sample})"
-        refuse(who, f"{name} must be finite", got, "a diverged model cannot be measured")
+        remedy = "a diverged model cannot be measured"
+        refuse(who, f"{name} must be finite", got, remedy, NotFiniteError)
     found: Tensor = scores if has_float64(scores.device) else scores.cpu()
     return found
 

@@ -17,6 +17,10 @@ class Cell:
     """the paper's; None where it has none"""
     se: float | None = None
     """its standard error in the paper"""
+    diverged: bool = False
+    """whether the paper says that training diverged, in place of a value"""
+    source: str = ""
+    """whose number it is, where the paper quotes it"""
     why: str = ""
     """what is to be known of it"""
 

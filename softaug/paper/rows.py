@@ -7,6 +7,7 @@ from softaug.recipes.catalogue import find
 from softaug.recipes.paper_numbers import PaperNumber
 from softaug.recipes.quoted_numbers import QUOTED, QuotedNumber
 
+ANOTHER = "another paper"
 CIFAR = {"cifar100": "CIFAR-100", "cifar10": "CIFAR-10"}
 
 
@@ -28,9 +29,10 @@ def row(
 
 
 def _cell(measure: Measure, number: PaperNumber, why: str) -> Cell:
+    source = ANOTHER if number.quoted else ""
     if measure == "ece":
-        return Cell(measure, number.on, number.ece, number.ece_se, why)
-    return Cell(measure, number.on, number.error, number.se, why)
+        return Cell(measure, number.on, number.ece, number.ece_se, source=source, why=why)
+    return Cell(measure, number.on, number.error, number.se, source=source, why=why)
 
 
 def quoted(table: str, data: str, method: str = "", source: str = "") -> list[QuotedNumber]:
@@ -46,7 +48,7 @@ def quoted(table: str, data: str, method: str = "", source: str = "") -> list[Qu
 
 def quoted_row(group: str, label: str, number: QuotedNumber) -> Row:
     """The row of a number that nobody runs here."""
-    cells = [Cell("error", value=number.error, se=number.se)]
+    cells = [Cell("error", value=number.error, se=number.se, source=number.source)]
     if number.ece is not None:
-        cells.append(Cell("ece", value=number.ece))
+        cells.append(Cell("ece", value=number.ece, source=number.source))
     return Row(group, label, tuple(cells), quoted=number.source)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from softaug.paper.exhibit import Cell, Exhibit, Line, Panel, Row
 from softaug.paper.rows import CIFAR
-from softaug.recipes.budgets import EPOCHS, MIDDLE, PAPER, SIGMAS, TUNED, budget_name, crop_arm
+from softaug.recipes.budgets import EPOCHS, MIDDLE, PAPER, SOFT, TUNED, budget_name, crop_arm
 
 HARD = "hard"
 HIDDEN = (20, 40, 60, 80)
@@ -13,8 +13,8 @@ CELLS = (
     Cell("ece"),
     *(Cell("error", f"images {share} % hidden") for share in HIDDEN),
 )
-SOFT = crop_arm("target", *TUNED)
-SAME_CROPS = (crop_arm("hard-labels", TUNED[0]), SOFT)
+MILD = crop_arm("target", *TUNED)
+SAME_CROPS = (crop_arm("hard-labels", TUNED[0]), MILD)
 PAPER_S = (crop_arm("hard-labels", PAPER[0]), crop_arm("target", *PAPER))
 POLICIES = {"randaugment": "RandAugment", "trivialaugment": "TrivialAugment"}
 
@@ -35,9 +35,9 @@ def _variants() -> Exhibit:
     """Other ways to soften; policies; CIFAR-100."""
     ways = [crop_arm(words, *TUNED) for words in ("weight", "both", "both-batch-mean")]
     rows = [
-        *_rows("cifar10", MIDDLE, [SOFT, *ways]),
+        *_rows("cifar10", MIDDLE, [MILD, *ways]),
         *[row for policy in POLICIES for row in _beside(policy)],
-        *_rows("cifar100", MIDDLE, [SOFT, PAPER_S[1]]),
+        *_rows("cifar100", MIDDLE, [MILD, PAPER_S[1]]),
     ]
     title = "Ways to soften, policies, CIFAR-100: 5,000 images, 40 epochs"
     return Exhibit("variants", title, tuple(rows), of_paper=False)
@@ -56,13 +56,13 @@ def _row(group: str, arm: str, recipe: str) -> Row:
 
 def _beside(policy: str) -> list[Row]:
     group = f"CIFAR-10, {MIDDLE} epochs, {POLICIES[policy]}"
-    names = {arm: budget_name("cifar10", MIDDLE, f"{arm}-{policy}") for arm in (HARD, SOFT)}
+    names = {arm: budget_name("cifar10", MIDDLE, f"{arm}-{policy}") for arm in (HARD, MILD)}
     return [_row(group, arm, name) for arm, name in names.items()]
 
 
 def _budgets() -> Exhibit:
     """How far crops may go, by the number of epochs."""
-    soft = [crop_arm("target", sigma, TUNED[1]) for sigma in SIGMAS["cifar10"]]
+    soft = [crop_arm("target", *crop) for crop in SOFT["cifar10"]]
     rows = {epochs: _rows("cifar10", epochs, soft) for epochs in EPOCHS}
     panels = tuple(
         Panel(title, "epochs", label, _by_epochs(rows, [HARD, *soft], cell))

@@ -51,8 +51,8 @@ class DataSpec:
     """Which images are trained and measured on."""
 
     name: str = "cifar100"
-    """cifar10, cifar100, imagenet, imagenette, digits, or folder:PATH (PATH/train/CLASS/*.jpg,
-    PATH/val/CLASS/*.jpg)"""
+    """cifar10, cifar100, fashion-mnist, imagenet, imagenette, digits, or folder:PATH
+    (PATH/train/CLASS/*.jpg, PATH/val/CLASS/*.jpg)"""
     labels: Literal["fine", "coarse"] = "fine"
     """CIFAR-100 has coarse labels too: 20 groups of 5 classes"""
     per_class: int | None = None

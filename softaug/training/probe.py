@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from softaug.checks import refuse
+from softaug.checks import NotFiniteError, refuse
 from softaug.data.folder import FolderImages
 from softaug.data.images import Source
 from softaug.draws import DrawKey, send
@@ -147,5 +147,5 @@ def _fresh(
 
 def _check_finite(probe: nn.Linear, spec: ProbeSpec) -> None:
     if not bool(torch.stack([part.isfinite().all() for part in probe.parameters()]).all()):
-        remedy = "choose a smaller probe.lr"
-        refuse("probe", "weights must be finite", f"others with probe.lr {spec.lr:g}", remedy)
+        got, remedy = f"others with probe.lr {spec.lr:g}", "choose a smaller probe.lr"
+        refuse("probe", "weights must be finite", got, remedy, NotFiniteError)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from softaug.checks import NotFiniteError
 from softaug.training.processes import Processes
 
 
@@ -31,7 +32,7 @@ class Totals(NamedTuple):
 _NOTHING = Totals()
 
 
-class NonFiniteLossError(ValueError):
+class NonFiniteLossError(NotFiniteError):
     """Training broke down, in all processes alike."""
 
     told = True  # by the first

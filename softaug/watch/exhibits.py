@@ -1,21 +1,21 @@
 """The tables and figures of a grid, as far as they are collected."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from softaug.paper.exhibits import exhibits
 from softaug.report.exhibits.progress import unfinished
 from softaug.report.exhibits.reading import check_exhibit
-from softaug.report.exhibits.sheet import HEADS, sheet
+from softaug.report.exhibits.sheet import sheet
 from softaug.watch.json_once import JsonOnce
 
-NAME = re.compile(r"(table|figure)\d{1,2}")
+NAMES = frozenset(exhibit.name for exhibit in exhibits())  # no other file is read
 
 
 class WatchedExhibits:
-    """The files tableN.json and figureN.json in a grid's folder."""
+    """The files of tables, figures and studies in a grid's folder, such as table1.json."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -23,7 +23,7 @@ class WatchedExhibits:
 
     def look(self, planned: Sequence[str]) -> list[dict[str, Any]]:
         """Name, title and state of those that are planned or there."""
-        names = dict.fromkeys([*filter(NAME.fullmatch, planned), *sorted(self._there())])
+        names = dict.fromkeys([*filter(NAMES.__contains__, planned), *sorted(self._there())])
         return [self._summary(name) for name in names]
 
     def shown(self, name: str) -> dict[str, Any] | None:
@@ -34,7 +34,7 @@ class WatchedExhibits:
     def page(self, name: str) -> bytes | None:
         """The page of an exhibit, where one was written."""
         try:
-            return (self._root / f"{name}.html").read_bytes() if NAME.fullmatch(name) else None
+            return (self._root / f"{name}.html").read_bytes() if name in NAMES else None
         except OSError:
             return None
 
@@ -47,21 +47,22 @@ class WatchedExhibits:
         return {"name": name, **kept, "version": file.version, "page": page}
 
     def _file(self, name: str) -> JsonOnce[dict[str, Any]] | None:
-        if not NAME.fullmatch(name):
+        if name not in NAMES:
             return None
         file = JsonOnce(self._root / f"{name}.json", self._picked)
         return self._files.setdefault(name, file)
 
     def _there(self) -> Iterator[str]:
         found = (path.stem for path in self._root.glob("*.json"))
-        return filter(NAME.fullmatch, found)
+        return filter(NAMES.__contains__, found)
 
     def _picked(self, content: Any) -> dict[str, Any]:
         exhibit = check_exhibit(content)
         mark = unfinished(exhibit, self._root)
+        found = sheet(exhibit, mark)
         return {
             "title": exhibit["title"],
             "state": mark or "complete",
-            "heads": HEADS,
-            **asdict(sheet(exhibit, mark)),
+            "heads": found.heads,
+            **asdict(found),
         }

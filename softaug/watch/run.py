@@ -5,7 +5,7 @@ from typing import Any
 
 from softaug.evaluation.result_files import EVALUATION
 from softaug.evaluation.run import runs_in
-from softaug.grid.state import FAILURE, is_finished, state_of
+from softaug.grid.state import DIVERGED, FAILURE, is_finished, state_of
 from softaug.training.run_folder import LOCK, RESULT, is_held
 from softaug.watch.course import Course
 from softaug.watch.headline import Headline, of_evaluation, of_result
@@ -23,7 +23,10 @@ class WatchedRun:
         folder = planned.folder
         self._evaluation = JsonOnce(folder / EVALUATION, of_evaluation)
         self._result = JsonOnce(folder / RESULT, of_result)
-        self._failure = JsonOnce(folder / FAILURE, lambda failure: str(failure["message"]))
+        self._told = {
+            state: JsonOnce(folder / file, lambda told: str(told["message"]))
+            for state, file in (("failed", FAILURE), ("diverged", DIVERGED))
+        }
         self._courses: dict[Path, Course] = {}
         self.course = self._course(folder)  # of the network that is trained, or was last
 
@@ -88,8 +91,9 @@ class WatchedRun:
 
     def _note(self, state: str, networks: int) -> str:
         """What one should know beside the state, in words; empty where it says all."""
-        if state == "failed":
-            return _cut(self._failure.read() or self._failure.problem)
+        if state in self._told:
+            told = self._told[state]
+            return _cut(told.read() or told.problem, told.path.name)
         if state == "no data":
             return self.planned.no_data
         if state == "waiting":
@@ -102,8 +106,8 @@ class WatchedRun:
         return "; ".join(filter(None, parts))
 
 
-def _cut(message: str) -> str:
+def _cut(message: str, file: str) -> str:
     """A message that a table can hold."""
     if len(message) <= LONGEST_NOTE:
         return message
-    return f"{message[:LONGEST_NOTE]} ... (all of it in {FAILURE})"
+    return f"{message[:LONGEST_NOTE]} ... (all of it in {file})"

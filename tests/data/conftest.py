@@ -1,16 +1,20 @@
-"""A CIFAR-100 of six random images: its release, its files and its archive."""
+"""A CIFAR-100 and a Fashion-MNIST of six random images: releases, files and an archive."""
 
 import hashlib
 import io
+import sys
 import tarfile
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from softaug.data.coarse import COARSE_NAMES, COARSE_OF_FINE
-from softaug.data.releases import RELEASES
+from softaug.data.releases import IDX_RELEASES, RELEASES, IdxFile, Package
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 def sha256(content):
@@ -61,3 +65,32 @@ def tiny(monkeypatch):
     )
     monkeypatch.setitem(RELEASES, "cifar100", release)
     return SimpleNamespace(files=files, archive=archive, fine=fine, packed=packed, pack=pack)
+
+
+def pack_idx(array):
+    """An array of bytes as an IDX file."""
+    edges = b"".join(edge.to_bytes(4, "big") for edge in array.shape)
+    return bytes([0, 0, 8, array.ndim]) + edges + array.astype(np.uint8).tobytes()
+
+
+@pytest.fixture
+def fashion(tmp_path, monkeypatch):
+    """`fashion.files` is what `IDX_RELEASES["fashion-mnist"]` asks for meanwhile, plain.
+
+    Its package is not installed: `fashion.package` is where it would be.
+    """
+    rng, files, parts = np.random.default_rng(0), {}, {}
+    for part, start, num in (("train", "train", 4), ("test", "t10k", 2)):
+        arrays = {
+            f"{start}-images-idx3-ubyte": rng.integers(0, 256, (num, 28, 28)),
+            f"{start}-labels-idx1-ubyte": np.arange(num) + 9 - num + 1,
+        }
+        content = {name: pack_idx(array) for name, array in arrays.items()}
+        parts[part] = tuple(
+            IdxFile(name, array.shape, sha256(content[name])) for name, array in arrays.items()
+        )
+        files |= content
+    package = Package("dataset-fashion-mnist", tmp_path / "usr" / "share")
+    release = replace(IDX_RELEASES["fashion-mnist"], **parts, package=package)
+    monkeypatch.setitem(IDX_RELEASES, "fashion-mnist", release)
+    return SimpleNamespace(files=files, package=package.folder, release=release)

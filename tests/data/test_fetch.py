@@ -3,11 +3,10 @@ import hashlib
 import io
 import tarfile
 import threading
-import time
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from file_server import serving
 from rich.console import Console
 
 from softaug.data.cifar import cifar
@@ -15,48 +14,12 @@ from softaug.data.fetch import get
 from softaug.data.releases import RELEASES
 
 
-class Server(ThreadingHTTPServer):
-    """Serves `content` at any path; can stop after `cut` bytes, ignore ranges or be slow."""
-
-    def __init__(self, content):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.content, self.cut, self.ranges, self.delay = content, None, True, 0.0
-        self.asked = []  # the Range header of each request
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_port}/cifar-100-binary.tar.gz"
-
-
-class Handler(BaseHTTPRequestHandler):
-    def do_GET(self):
-        server, wanted = self.server, self.headers["Range"]
-        server.asked.append(wanted)
-        time.sleep(server.delay)
-        start = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted else 0
-        if wanted and server.ranges and start >= len(server.content):
-            self.send_error(416)
-            return
-        partial = wanted and server.ranges
-        rest = server.content[start:] if partial else server.content
-        self.send_response(206 if partial else 200)
-        self.send_header("Content-Length", str(len(rest)))
-        self.end_headers()
-        self.wfile.write(rest[: server.cut])
-
-    def log_message(self, *args):
-        pass
-
-
 @pytest.fixture
 def server(tiny, monkeypatch):
-    with Server(tiny.archive) as running:
-        monkeypatch.setitem(RELEASES, "cifar100", replace(RELEASES["cifar100"], url=running.url))
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with serving(tiny.archive) as running:
+        url = f"{running.url}cifar-100-binary.tar.gz"
+        monkeypatch.setitem(RELEASES, "cifar100", replace(RELEASES["cifar100"], url=url))
         yield running
-        running.shutdown()
-        thread.join()
 
 
 def run(home):
@@ -102,7 +65,9 @@ def test_what_is_there_is_checked_without_the_network(server, tmp_path):
 
 def test_an_interrupted_download_goes_on_where_it_ended(server, tiny, tmp_path):
     server.cut = 5000
-    remedy = rf"goes on from there; or get {server.url} .* put it at {tmp_path}/cifar-100-binary"
+    remedy = (
+        rf"goes on from there; or get {server.url}cifar-.* put it at {tmp_path}/cifar-100-binary"
+    )
     with pytest.raises(ValueError, match=rf"ended [\d,]+ bytes early; .*{remedy}"):
         run(tmp_path)
     part = tmp_path / "cifar-100-binary.tar.gz.part"

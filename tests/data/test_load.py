@@ -58,7 +58,7 @@ def test_an_unknown_name_is_refused(name):
         load(name)
 
 
-@pytest.mark.parametrize("name", ["digits", "folder:x", "imagenet"])
+@pytest.mark.parametrize("name", ["digits", "fashion-mnist", "folder:x", "imagenet"])
 def test_coarse_labels_are_for_cifar100(name):
     with pytest.raises(ValueError, match=f"labels of {name} must be \"fine\", got 'coarse'"):
         load(name, labels="coarse")

@@ -154,6 +154,7 @@ CLASSES = {
     "cifar10": (DataSpec("cifar10"), 10),
     "cifar100": (DataSpec("cifar100"), 100),
     "coarse": (DataSpec("cifar100", "coarse"), 20),
+    "fashion-mnist": (DataSpec("fashion-mnist"), 10),
     "digits": (DataSpec("digits"), 10),
 }
 

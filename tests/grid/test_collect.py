@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from fake_runs import finish, folder_of, planned, read, write
 
+from softaug.checks import NotFiniteError
 from softaug.grid.collect import Collector
+from softaug.grid.divergence import note_divergence
 from softaug.recipes.paper_numbers import V2
 
 
@@ -28,7 +30,11 @@ def test_before_any_run_rows_wait_and_quoted_ones_stand(tmp_path):
     assert not table["complete"]
     states = {bool(row["quoted"]): row["cells"][0]["state"] for row in table["rows"]}
     assert states == {True: "quoted", False: "waiting"}
-    assert table["rows"][0]["cells"][0]["paper"] == {"value": 25.6, "se": None}
+    assert table["rows"][0]["cells"][0]["paper"] == {
+        "value": 25.6,
+        "se": None,
+        "source": "Zhang et al. (Mixup)",
+    }
 
 
 def test_ours_are_percents_with_mean_and_standard_error_over_seeds(tmp_path):
@@ -37,7 +43,7 @@ def test_ours_are_percents_with_mean_and_standard_error_over_seeds(tmp_path):
         finish(folder_of(plan, SOFT, seed), error=error)
     (cell,) = row_of(collected(plan, "table1"), SOFT)["cells"]
     assert cell["state"] == "complete"
-    assert cell["paper"] == {"value": 18.31, "se": 0.17}
+    assert cell["paper"] == {"value": 18.31, "se": 0.17, "source": ""}
     assert cell["ours"]["values"] == [10.0, 12.0, 14.0]
     assert cell["ours"]["mean"] == pytest.approx(12)
     assert cell["ours"]["se"] == pytest.approx(2 / math.sqrt(3))
@@ -63,10 +69,42 @@ def test_a_table_is_complete_when_no_row_waits(tmp_path):
 def test_failures_are_told_where_the_number_is_missing(tmp_path):
     plan = planned(tmp_path, "table8", seeds=2)
     name = "cifar100-simsiam-resnet18-sa2-lr0.8"
-    write(folder_of(plan, name, 1) / "failure.json", {"message": "loss is not finite", "when": ""})
+    write(folder_of(plan, name, 1) / "failure.json", {"message": "no memory", "when": ""})
     (cell,) = row_of(collected(plan, "table8"), name)["cells"]
     assert (cell["state"], cell["measure"]) == ("waiting", "probe_error")
-    assert cell["why"] == "diverged in the paper; 1 of 2 failed: loss is not finite"
+    assert cell["why"] == "1 of 2 failed: no memory"
+
+
+def diverge(plan, recipe, seed=0):
+    run = next(one.run for one in plan.runs if one.run.folder == folder_of(plan, recipe, seed))
+    note_divergence(run, NotFiniteError("the loss is nan"))
+
+
+def test_what_diverged_in_the_paper_and_here_is_complete(tmp_path):
+    plan = planned(tmp_path, "table8", seeds=2)
+    lost = [f"cifar100-simsiam-resnet18-sa2-lr{lr}" for lr in ("0.4", "0.5", "0.8")]
+    for one in plan.runs:
+        finish(one.run.folder, error=0.5)
+    for name, seed in [(name, seed) for name in lost for seed in (0, 1)]:
+        (folder_of(plan, name, seed) / "evaluation.json").unlink()
+        diverge(plan, name, seed)
+    table = collected(plan, "table8")
+    (cell,) = row_of(table, lost[0])["cells"]
+    assert table["complete"]
+    assert (cell["state"], cell["ours"], cell["paper"]["value"]) == ("diverged", None, None)
+    assert cell["diverged"] == {"seeds": [0, 1], "planned": 2}
+
+
+def test_a_run_that_diverges_elsewhere_is_named_and_leaves_the_table_open(tmp_path):
+    plan = planned(tmp_path, "table6", seeds=2)
+    for one in plan.runs:
+        finish(one.run.folder, error=0.5)
+    (folder_of(plan, SOFT, 1) / "evaluation.json").unlink()
+    diverge(plan, SOFT, 1)
+    table = collected(plan, "table6")
+    (cell,) = row_of(table, SOFT)["cells"]
+    assert not table["complete"]
+    assert (cell["state"], cell["ours"]["n"], cell["why"]) == ("diverged", 1, "diverged: seed 1")
 
 
 def test_a_failure_that_is_tried_again_at_this_moment_is_no_failure(tmp_path, monkeypatch):

@@ -10,8 +10,10 @@ from fake_runs import finish, planned, read, write
 from filelock import FileLock
 from rich.console import Console
 
+from softaug.checks import NotFiniteError
 from softaug.grid import command
 from softaug.grid.command import reproduce
+from softaug.grid.divergence import note_divergence
 from softaug.grid.do_run import attempt
 from softaug.grid.run import Outcome
 from softaug.recipes import find
@@ -224,6 +226,35 @@ def test_failures_are_told_the_rest_is_done_and_the_code_is_1(tmp_path, runner, 
     assert not read(tmp_path / "figure1.json")["complete"]
 
 
+def lose(run):
+    """A run whose training diverges."""
+    note_divergence(run, NotFiniteError("the loss is nan"))
+    return Outcome(run.name, diverged="the loss is nan")
+
+
+def test_to_diverge_as_in_the_paper_is_a_good_end(tmp_path, runner, said):
+    expected = ("sa2-lr0.4", "sa2-lr0.5", "sa2-lr0.8")
+    names = runner(lambda run: lose(run) if any(e in run.name for e in expected) else done(run))
+    small(tmp_path, "table8")
+    assert said.getvalue().count("DIVERGED: the loss is nan") == 3
+    assert read(tmp_path / "table8.json")["complete"]
+    names.clear()
+    small(tmp_path, "table8")
+    assert names == []
+    assert "3 diverged" in said.getvalue()
+
+
+def test_to_diverge_elsewhere_is_told_each_time_and_not_tried_again(tmp_path, runner, said):
+    names = runner(lambda run: lose(run) if "soft" in run.name else done(run), presented=True)
+    for _ in range(2):
+        with pytest.raises(SystemExit, match="1"):
+            small(tmp_path, "figure1")
+    assert len(names) == 3
+    lost = "smoke-cifar100-resnet18-soft-seed0"
+    assert said.getvalue().count(f"1 runs diverged; they are not tried again: {lost}") == 2
+    assert "partial: 2 of 3 runs; diverged: 1" in (tmp_path / "figure1.md").read_text().lower()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stop_keeps_what_is_done_and_a_second_command_goes_on(tmp_path, runner, said, number):
     def stopped(run):
@@ -242,6 +273,55 @@ def test_a_stop_keeps_what_is_done_and_a_second_command_goes_on(tmp_path, runner
     names = runner(done)
     small(tmp_path, "figure1")
     assert len(names) == 2
+
+
+def interrupt():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def stop_at_k3(run):
+    if "k3" in run.name:
+        interrupt()
+    return done(run)
+
+
+def test_tables_so_far_are_renewed_in_every_format_after_a_stop(tmp_path, runner):
+    runner(stop_at_k3)
+    with pytest.raises(StoppedError):
+        small(tmp_path, "table9", "table6")  # runs of Table 6 come first
+    assert "Partial" not in (tmp_path / "table6.md").read_text()
+    assert "Partial: 2 of 4 runs." in (tmp_path / "table9.md").read_text()
+    assert (tmp_path / "table9.html").exists()
+
+
+def test_a_further_ctrl_c_ends_the_writing_at_once(tmp_path, runner, monkeypatch):
+    written = []
+
+    def write(file):
+        written.append(file.name)
+        interrupt()
+
+    monkeypatch.setattr(command, "write_exhibit", write)
+    runner(stop_at_k3)
+    with pytest.raises(KeyboardInterrupt):
+        small(tmp_path, "table4", "table9")
+    assert written == ["table4.json"]
+
+
+def test_a_second_ctrl_c_while_runs_save_writes_nothing_but_results(tmp_path, runner, monkeypatch):
+    def two_signals(runs, options, at_once):
+        try:
+            yield done(runs[0])
+            interrupt()
+        finally:
+            interrupt()
+
+    runner(done)
+    monkeypatch.setattr(command, "choose_runner", lambda local, address: two_signals)
+    with pytest.raises(StoppedError):
+        small(tmp_path, "table9")
+    assert read(tmp_path / "table9.json")["rows"][0]["cells"][0]["state"] == "complete"
+    assert not (tmp_path / "table9.md").exists()
 
 
 def test_a_small_grid_is_really_run_and_written_in_every_format(tmp_path, runner, said):

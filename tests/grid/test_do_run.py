@@ -5,14 +5,16 @@ import time
 from dataclasses import replace
 
 import pytest
+import torch
 from fake_runs import finish, planned
 from filelock import FileLock
-from ray_runs import OPTIONS, grid_run
+from ray_runs import DIGITS, OPTIONS, grid_run
 
 from softaug.grid import do_run as module
 from softaug.grid.do_run import attempt, do_run, is_done
 from softaug.grid.run import GridOptions, Outcome
 from softaug.grid.state import LOCK, state_of
+from softaug.metrics import confusion
 from softaug.recipes.paper_numbers import V2
 from softaug.training.run import StoppedError
 
@@ -51,6 +53,40 @@ def test_a_failure_is_kept_until_the_run_is_begun_again(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_evaluate", lambda *_: None)
     assert attempt(run, OPTIONS).error is None
     assert not (run.folder / "failure.json").exists()
+
+
+def diverging(tmp_path, lr=1e30):
+    return grid_run(tmp_path, epochs=1, optim=replace(DIGITS.optim, lr=lr))
+
+
+def test_a_run_that_diverges_is_done_and_not_tried_again(tmp_path):
+    run = diverging(tmp_path)
+    told = attempt(run, OPTIONS).diverged
+    assert "the loss of every sample must be finite, got nan at step 1" in told
+    assert json.loads((run.folder / "diverged.json").read_text())["message"] == told
+    assert state_of(run.folder) == "diverged"
+    assert not (run.folder / "failure.json").exists()
+    assert is_done(run, OPTIONS)
+    before = times(run.folder)
+    assert attempt(run, OPTIONS) == Outcome("run")
+    assert times(run.folder) == before
+
+
+def test_another_recipe_is_tried_where_one_diverged(tmp_path):
+    attempt(diverging(tmp_path), OPTIONS)
+    tamer = diverging(tmp_path, lr=0.01)
+    assert not is_done(tamer, OPTIONS)
+    assert attempt(tamer, OPTIONS) == Outcome("run")
+    assert state_of(tamer.folder) == "finished"
+
+
+def test_an_evaluation_that_meets_numbers_that_are_not_finite_is_a_divergence(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(module, "_train", lambda *_: None)
+    broken = torch.full((2, 3), torch.nan), torch.tensor([0, 1])
+    monkeypatch.setattr(module, "_evaluate", lambda *_: confusion(*broken))
+    assert "logits must be finite" in attempt(grid_run(tmp_path), OPTIONS).diverged
 
 
 @pytest.mark.parametrize("stop", [StoppedError("stopped after step 3"), KeyboardInterrupt()])

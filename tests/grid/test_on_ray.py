@@ -7,6 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 from ray_runs import (
+    DIGITS,
     OPTIONS,
     Meanwhile,
     grid_run,
@@ -77,6 +78,15 @@ def test_a_run_that_refuses_is_told_once_and_others_go_on(tmp_path):
     assert "worker died" not in log_of(bad)
     assert state_of(bad.folder) == "failed"
     assert outcomes["good"] == Outcome("good")
+
+
+@pytest.mark.usefixtures("two_workers")
+def test_a_run_that_diverges_is_told_so_and_begun_once(tmp_path):
+    run = grid_run(tmp_path, "wild", epochs=1, optim=replace(DIGITS.optim, lr=1e30))
+    (outcome,) = run_on_ray([run], OPTIONS)
+    assert (outcome.error, outcome.stopped) == (None, False)
+    assert "got nan at step 1" in outcome.diverged
+    assert state_of(run.folder) == "diverged"
 
 
 @pytest.mark.usefixtures("two_workers")

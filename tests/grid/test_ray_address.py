@@ -1,6 +1,7 @@
 """Addresses where no Ray cluster answers are refused soon, whatever is there instead."""
 
 import socket
+import threading
 import time
 
 import pytest
@@ -23,6 +24,22 @@ def test_a_closed_port_is_refused_at_once(tmp_path):
         address = f"127.0.0.1:{server.getsockname()[1]}"
     with pytest.raises(ValueError, match=f"must answer at {address}, got .*refused.*ray start"):
         list(run_on_ray([grid_run(tmp_path)], OPTIONS, address=address))
+
+
+def test_a_name_that_is_slow_to_look_up_is_refused_in_time(monkeypatch):
+    never = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: never.wait(60) and [])
+    monkeypatch.setattr(ray_address, "CONNECT_SECONDS", 0.5)
+    began = time.monotonic()
+    with pytest.raises(ValueError, match=r"at slow:6379, got no answer within 0.5 s; .*ray start"):
+        check_address("slow:6379")
+    assert time.monotonic() - began < 10
+    never.set()
+
+
+def test_a_name_that_cannot_be_one_is_refused():
+    with pytest.raises(ValueError, match=r"must answer at a\.\.b:6379, got .*label.*; start it"):
+        check_address("a..b:6379")
 
 
 def test_what_is_no_ray_is_refused_in_time(silent, monkeypatch):

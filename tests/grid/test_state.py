@@ -31,6 +31,12 @@ def test_a_failure_is_told(tmp_path):
     assert state_of(tmp_path) == "failed"
 
 
+def test_a_divergence_is_told(tmp_path):
+    write(tmp_path / "metrics.jsonl", {})
+    write(tmp_path / "diverged.json", {"message": "no", "when": ""})
+    assert state_of(tmp_path) == "diverged"
+
+
 def test_trained_but_not_evaluated_is_not_finished(tmp_path):
     write(tmp_path / "metrics.jsonl", {})
     write(tmp_path / "result.json", {})

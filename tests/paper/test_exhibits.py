@@ -122,10 +122,19 @@ def test_table_3_has_the_row_that_the_paper_lacks():
     assert [cell.value for cell in row.cells] == [None, None]
 
 
+def test_numbers_that_the_paper_quotes_are_not_its_own():
+    own = {row.label: row.cells[0].source for row in one("table3").rows if row.recipe}
+    assert own.pop("5-Ensemble (the paper quotes its number)") == "another paper"
+    assert set(own.values()) == {""}
+    quoted = [row for name in TABLES for row in one(name).rows if row.quoted]
+    assert all(cell.source == row.quoted for row in quoted for cell in row.cells)
+
+
 def test_what_diverged_in_the_paper_is_said_to_have():
-    told = [row for row in one("table8").rows if row.cells[0].why == "diverged in the paper"]
+    told = [row for row in one("table8").rows if row.cells[0].diverged]
     names = [f"cifar100-simsiam-resnet18-sa2-lr{lr}" for lr in ("0.4", "0.5", "0.8")]
     assert [row.recipe for row in told] == names
+    assert all(row.cells[0].value is None for row in told)
 
 
 def test_the_points_of_panels_are_cells_of_rows():

@@ -31,6 +31,12 @@ from softaug.recipes.recipe import WINDOWS_FIRST
             {"name": "cifar10", "labels": "coarse"},
             'data: labels "coarse" are for cifar100 only, got cifar10',
         ),
+        (
+            DataSpec,
+            {"name": "fashion-mnist", "labels": "coarse"},
+            'data: labels "coarse" are for cifar100 only, got fashion-mnist',
+        ),
+        (DataSpec, {"name": "fashion_mnist"}, "data: name .*did you mean 'fashion-mnist'"),
         (DataSpec, {"per_class": 0}, "data: per_class must be a whole number >= 1, got int 0"),
         (DataSpec, {"validation": -1}, "data: validation must be a whole number >= 0"),
         (DataSpec, {"seed": 0.5}, "data: seed must be a whole number >= 0, got float 0.5"),

@@ -16,6 +16,17 @@ def test_a_table_is_shown_as_far_as_it_is(tmp_path):
     assert (line["ours"], line["runs"]) == ("21.00 (partial)", "2 of 3")
 
 
+def test_a_study_of_ours_is_shown_without_columns_for_the_paper(tmp_path):
+    study = table(20.0) | {"name": "budgets"}
+    study["rows"][0]["cells"][0]["paper"] = None
+    write(study | {"panels": []}, tmp_path / "budgets.json")
+    exhibits = WatchedExhibits(tmp_path)
+    assert [one["name"] for one in exhibits.look(["budgets"])] == ["budgets"]
+    shown = exhibits.shown("budgets")
+    assert shown["heads"] == ("Row", "Ours", "Runs", "Gain over baseline")
+    assert [column["field"] for column in shown["columns"]] == ["ours", "runs", "our_gain"]
+
+
 def test_what_must_be_known_first_is_shown_with_the_table(tmp_path):
     write(table(20.0) | {"scale": "cpu"}, tmp_path / "table1.json")
     partial, scale = WatchedExhibits(tmp_path).shown("table1")["cautions"]

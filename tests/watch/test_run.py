@@ -55,6 +55,12 @@ def test_a_failed_run_says_why_until_it_begins_again(folder, in_grid):
     assert run.look()["state"] == "waiting"
 
 
+def test_a_run_that_diverged_says_how(folder, in_grid):
+    write({"message": "got nan at step 3"}, folder / "diverged.json")
+    look = in_grid().look()
+    assert (look["state"], look["note"]) == ("diverged", "got nan at step 3")
+
+
 def test_a_run_without_data_says_so_until_it_has_begun(folder, in_grid):
     run = in_grid(no_data="`softaug data cifar10` fetches it")
     assert run.look()["state"] == "no data"

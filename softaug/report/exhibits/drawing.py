@@ -9,6 +9,7 @@ from markupsafe import Markup
 from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 
 from softaug.report.evaluation.drawing import ON_WHITE, Colours, no_glyph_warnings, one_line
 from softaug.report.evaluation.examples import Card
@@ -27,6 +28,20 @@ _PRINT = {
     "axes.linewidth": 0.6,
     "grid.linewidth": 0.5,
 }
+
+
+def legend_above(figure: Figure, handles: list[Any], labels: list[str]) -> Legend:
+    """In two columns where there is room for them; else in one, on a higher figure."""
+    look: dict[str, Any] = {"loc": "outside upper left", "handlelength": 3.2}
+    legend = figure.legend(handles, labels, ncols=2, **look)
+    if legend.get_window_extent().width <= figure.bbox.width:
+        return legend
+    before = legend.get_window_extent().height
+    legend.remove()
+    legend = figure.legend(handles, labels, ncols=1, **look)
+    more = (legend.get_window_extent().height - before) / figure.dpi
+    figure.set_figheight(figure.get_figheight() + more)
+    return legend
 
 
 @dataclass(frozen=True)
@@ -50,9 +65,7 @@ class Plate:
             axes = figure.add_subplot()
             self.draw(axes, series)
             if self.entries is not None:
-                figure.legend(
-                    *self.entries(axes), loc="outside upper left", ncols=2, handlelength=3.2
-                )
+                legend_above(figure, *self.entries(axes))
 
         with no_glyph_warnings():
             return draw_svg(self.name, self.alt, self.height, draw)

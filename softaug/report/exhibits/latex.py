@@ -1,11 +1,12 @@
 r"""An exhibit as LaTeX: a float to \input; needs booktabs for tables, graphicx for figures."""
 
 import unicodedata
+from collections.abc import Sequence
 
 from softaug.report.evaluation.drawing import one_line
 from softaug.report.exhibits.markdown import numbered
 from softaug.report.exhibits.shapes import Exhibit
-from softaug.report.exhibits.sheet import HEADS, Line, Section, Sheet, sheet
+from softaug.report.exhibits.sheet import Column, Line, Section, Sheet, sheet
 
 _SIGNS = {
     "\\": r"\textbackslash{}",
@@ -41,16 +42,15 @@ _LAST_ACCENTED = "\u017f"  # of the Latin letters that every LaTeX knows
 def latex_table(exhibit: Exhibit, mark: str) -> str:
     """A table float with caption, label and notes."""
     found = sheet(exhibit, mark)
-    columns = len(HEADS) - 1
     parts = [
         f"% {numbered(exhibit['name'])}; needs \\usepackage{{booktabs}}",
         r"\begin{table*}[tp]",
         r"\centering\footnotesize\setlength{\tabcolsep}{4.5pt}",
         _caption(exhibit) + r"\par\smallskip",
-        rf"\begin{{tabular}}{{@{{}}l{'r' * columns}@{{}}}}",
+        rf"\begin{{tabular}}{{@{{}}l{'r' * len(found.columns)}@{{}}}}",
         r"\toprule",
-        *_heads(),
-        *(row for section in found.sections for row in _section(section)),
+        *_heads(found.columns),
+        *(row for section in found.sections for row in _section(section, found)),
         r"\bottomrule",
         r"\end{tabular}",
         *_notes(found),
@@ -82,28 +82,33 @@ def _caption(exhibit: Exhibit, more: str = "") -> str:
     return rf"\caption{{{words}}}\label{{softaug:{exhibit['name']}}}"
 
 
-def _heads() -> list[str]:
-    """Two lines: gains share a heading."""
-    single = [rf"\multicolumn{{1}}{{c}}{{{escape(head)}}}" for head in HEADS[1:-2]]
-    pair = [rf"\multicolumn{{1}}{{c}}{{{escape(head.partition(', ')[2])}}}" for head in HEADS[-2:]]
-    over = r"\multicolumn{2}{c@{}}{Gain over baseline} \\"
-    rule = rf"\cmidrule(l){{{len(HEADS) - 1}-{len(HEADS)}}}"
-    first = " & " * (len(HEADS) - 2) + over
-    return [first, rule, " & ".join(["", *single, *pair]) + r" \\"]
+def _heads(columns: Sequence[Column]) -> list[str]:
+    """A line; above it another where the last two columns share a heading."""
+    heads = [rf"\multicolumn{{1}}{{c}}{{{escape(column.head)}}}" for column in columns]
+    line = " & ".join(["", *heads]) + r" \\"
+    shared = columns[-1].under
+    if not shared:
+        return [line]
+    over = rf"\multicolumn{{2}}{{c@{{}}}}{{{escape(shared)}}} \\"
+    rule = rf"\cmidrule(l){{{len(columns)}-{len(columns) + 1}}}"
+    return [" & " * (len(columns) - 1) + over, rule, line]
 
 
-def _section(section: Section) -> list[str]:
-    heading = rf"\multicolumn{{{len(HEADS)}}}{{@{{}}l}}{{\textbf{{{escape(section.heading)}}}}} \\"
-    return [r"\midrule", heading, *map(_row, section.lines)]
+def _section(section: Section, found: Sheet) -> list[str]:
+    words = rf"{{@{{}}l}}{{\textbf{{{escape(section.heading)}}}}} \\"
+    heading = rf"\multicolumn{{{len(found.heads)}}}{words}"
+    return [r"\midrule", heading, *(_row(line, found) for line in section.lines)]
 
 
-def _row(line: Line) -> str:
+def _row(line: Line, found: Sheet) -> str:
     label = escape(line.label)
     if line.quoted:
         label = rf"{label} \emph{{({escape(line.quoted)})}}"
-    paper, ours, *others = map(escape, line.numbers)
-    mark = rf"\textsuperscript{{{line.mark}}}" if line.mark else ""
-    return " & ".join([label, paper, ours + mark, *others]) + r" \\"
+    cells = [
+        escape(text) + (rf"\textsuperscript{{{mark}}}" if mark else "")
+        for text, mark in found.cells(line)
+    ]
+    return " & ".join([label, *cells]) + r" \\"
 
 
 def _notes(found: Sheet) -> list[str]:

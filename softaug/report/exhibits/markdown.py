@@ -4,7 +4,7 @@ import re
 
 from softaug.report.evaluation.drawing import one_line
 from softaug.report.exhibits.shapes import Exhibit
-from softaug.report.exhibits.sheet import HEADS, Line, Section, Sheet, sheet
+from softaug.report.exhibits.sheet import Line, Section, Sheet, sheet
 
 
 def markdown(exhibit: Exhibit, mark: str, picture: tuple[str, str] | None = None) -> str:
@@ -14,7 +14,7 @@ def markdown(exhibit: Exhibit, mark: str, picture: tuple[str, str] | None = None
     if picture is not None:
         file, alt = picture
         parts.append(f"![{escape(alt)}]({file})")
-    parts += [_section(section) for section in found.sections]
+    parts += [_section(section, found) for section in found.sections]
     parts += [_notes(found)] if found.notes else []
     parts += [escape(remark) for remark in found.remarks]
     return "\n\n".join(parts) + "\n"
@@ -33,17 +33,17 @@ def numbered(name: str) -> str:
     return re.sub(r"(\D+)(\d+)", r"\1 \2", name).capitalize()
 
 
-def _section(section: Section) -> str:
-    rows = [HEADS, (":--", *["--:"] * (len(HEADS) - 1))]
-    rows += [_cells(line) for line in section.lines]
+def _section(section: Section, found: Sheet) -> str:
+    rows = [found.heads, (":--", *["--:"] * len(found.columns))]
+    rows += [_cells(line, found) for line in section.lines]
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
     return f"**{escape(section.heading)}**\n\n{table}"
 
 
-def _cells(line: Line) -> tuple[str, ...]:
+def _cells(line: Line, found: Sheet) -> tuple[str, ...]:
     label = escape(line.label) + (f" *({escape(line.quoted)})*" if line.quoted else "")
-    paper, ours, *others = map(escape, line.numbers)
-    return label, paper, ours + (f" <sup>{line.mark}</sup>" if line.mark else ""), *others
+    cells = found.cells(line)
+    return label, *(escape(text) + (f" <sup>{mark}</sup>" if mark else "") for text, mark in cells)
 
 
 def _notes(found: Sheet) -> str:

@@ -37,11 +37,22 @@ def baseline_cell(row: Row, cell: Cell, rows: list[Row]) -> Cell | None:
 
 
 def paper_gain(cell: Cell, base: Cell) -> float | None:
-    """How much better the paper's mean is than that of its baseline, in points."""
-    ours, theirs = cell["paper"], base["paper"]
-    if ours is None or theirs is None:
+    """How much better the paper's mean is than that of its baseline, in points.
+
+    None where one of them is quoted from others: they trained in other ways.
+    """
+    mean, start = _value(cell["paper"]), _value(base["paper"])
+    if mean is None or start is None or _source(cell["paper"]) != _source(base["paper"]):
         return None
-    return _better(cell) * (ours["value"] - theirs["value"])
+    return _better(cell) * (mean - start)
+
+
+def _value(paper: Published | None) -> float | None:
+    return None if paper is None else paper["value"]
+
+
+def _source(paper: Published | None) -> str:
+    return "" if paper is None else paper.get("source", "")
 
 
 def our_gain(cell: Cell, base: Cell) -> Estimate | None:
@@ -70,9 +81,27 @@ def _better(cell: Cell) -> int:
 
 def difference(cell: Cell) -> float | None:
     """Ours minus the paper's, in points."""
-    if cell["ours"] is None or cell["paper"] is None:
+    theirs = _value(cell["paper"])
+    return None if cell["ours"] is None or theirs is None else cell["ours"]["mean"] - theirs
+
+
+def num_diverged(cell: Cell) -> int:
+    """Our runs whose training diverged."""
+    found = cell.get("diverged")
+    return len(found["seeds"]) if found else 0
+
+
+def diverged_in_paper(cell: Cell) -> bool:
+    """Whether the paper has word of a divergence in place of a number."""
+    return cell["paper"] is not None and cell["paper"]["value"] is None
+
+
+def ended_of_planned(cell: Cell) -> tuple[int, int] | None:
+    """How many runs finished or diverged, and how many are planned; None before the first."""
+    found = cell["ours"] or cell.get("diverged")
+    if not found:
         return None
-    return cell["ours"]["mean"] - cell["paper"]["value"]
+    return (cell["ours"]["n"] if cell["ours"] else 0) + num_diverged(cell), found["planned"]
 
 
 def plain(value: float) -> str:
@@ -102,9 +131,13 @@ def published(paper: Published | None) -> str:
 
     >>> published({"value": 22.62, "se": 0.0}), published({"value": 25.6, "se": None})
     ('22.62 ± <0.01', '25.60')
+    >>> published({"value": None, "se": None})
+    'diverged'
     """
     if paper is None:
         return NONE
+    if paper["value"] is None:
+        return "diverged"
     se = paper["se"]
     return plain(paper["value"]) + ("" if se is None else f" ± {plain(se) if se else '<0.01'}")
 

@@ -4,7 +4,7 @@ from softaug.report import palette
 from softaug.report.exhibits.drawing import Drawing
 from softaug.report.exhibits.markdown import numbered
 from softaug.report.exhibits.shapes import Exhibit
-from softaug.report.exhibits.sheet import HEADS, is_of_paper, sheet
+from softaug.report.exhibits.sheet import sheet
 from softaug.report.page import environment
 
 
@@ -17,8 +17,6 @@ def render(exhibit: Exhibit, drawing: Drawing | None, mark: str) -> str:
             exhibit=exhibit,
             title=f"{numbered(exhibit['name'])}. {exhibit['title']}",
             sheet=sheet(exhibit, mark),
-            heads=HEADS,
-            is_of_paper=is_of_paper(exhibit),
             drawing=drawing,
             colours=(*palette.PAGE, *palette.SERIES),
         )

@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import cast
 
+from softaug.report.exhibits.numbers import diverged_in_paper, ended_of_planned, num_diverged
 from softaug.report.exhibits.reading import SHAPES
-from softaug.report.exhibits.shapes import Examples, Exhibit
+from softaug.report.exhibits.shapes import Cell, Examples, Exhibit
 
 
 def unfinished(exhibit: Exhibit, folder: Path) -> str:
@@ -18,6 +19,8 @@ def unfinished(exhibit: Exhibit, folder: Path) -> str:
     done, planned = shown_runs(cast(Examples, exhibit), folder) if examples else row_runs(exhibit)
     told = f"{done} of {planned} runs" if planned else "no run has finished yet"
     lacking = sum(c["state"] == "no data" for row in exhibit["rows"] for c in row["cells"])
+    lost = lost_runs(exhibit)
+    told += f"; diverged: {lost}" if lost else ""
     return f"partial: {told}" + (f"; numbers without data: {lacking}" if lacking else "")
 
 
@@ -35,16 +38,36 @@ def shown_runs(exhibit: Examples, folder: Path) -> tuple[int, int]:
 
 
 def row_runs(exhibit: Exhibit) -> tuple[int, int]:
-    """How many runs are finished and planned; a recipe in several rows counts once.
+    """How many runs have a result and how many are planned; a recipe in several rows counts once.
 
-    Rows without any run are taken to plan as many seeds as the others; (0, 0) where nothing tells.
+    To diverge is a result where the paper's run did. Rows without any run are taken to plan as
+    many seeds as the others; (0, 0) where nothing tells.
     """
-    cells = [(row["recipe"], cell) for row in exhibit["rows"] for cell in row["cells"]]
-    seeds = max((cell["ours"]["planned"] for _, cell in cells if cell["ours"]), default=0)
+    cells = _cells(exhibit)
+    told = [ended_of_planned(cell) for _, cell in cells]
+    seeds = max((counts[1] for counts in told if counts), default=0)
     runs: dict[str, tuple[int, int]] = {}
     for recipe, cell in cells:
-        if recipe is not None and (cell["ours"] or cell["state"] in ("waiting", "no data")):
-            ours = cell["ours"]
-            counts = (ours["n"], ours["planned"]) if ours else (0, seeds)
+        ended, planned = ended_of_planned(cell) or (0, seeds)
+        if planned and (ended or cell["state"] in ("waiting", "no data")):
+            counts = (ended - _lost(cell), planned)
             runs[recipe] = max(runs.get(recipe, (0, 0)), counts)
     return sum(n for n, _ in runs.values()), sum(planned for _, planned in runs.values())
+
+
+def lost_runs(exhibit: Exhibit) -> int:
+    """How many runs diverged where the paper's did not."""
+    lost: dict[str, int] = {}
+    for recipe, cell in _cells(exhibit):
+        lost[recipe] = max(lost.get(recipe, 0), _lost(cell))
+    return sum(lost.values())
+
+
+def _cells(exhibit: Exhibit) -> list[tuple[str, Cell]]:
+    """Every cell that is run, with its recipe."""
+    rows = exhibit["rows"]
+    return [(row["recipe"], cell) for row in rows if row["recipe"] for cell in row["cells"]]
+
+
+def _lost(cell: Cell) -> int:
+    return 0 if diverged_in_paper(cell) else num_diverged(cell)

@@ -62,6 +62,8 @@ def _check_row(row: Row, rows: list[Row], who: str) -> None:
 def _check_cell(cell: Cell, who: str) -> None:
     state, ours = cell["state"], cell["ours"]
     _need(state in get_args(State), who, f"state must be one of {get_args(State)}", state)
+    lost = cell.get("diverged")
+    _need(state != "diverged" or bool(lost), who, "a diverged cell must say which seeds", lost)
     if ours is None:
         done = state in ("complete", "partial")
         _need(not done, who, f"a {state} cell must have ours", "none")

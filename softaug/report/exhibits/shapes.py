@@ -2,13 +2,24 @@
 
 from typing import Literal, TypedDict
 
-State = Literal["complete", "partial", "waiting", "no data", "not at this scale", "quoted"]
+State = Literal[
+    "complete", "partial", "diverged", "waiting", "no data", "not at this scale", "quoted"
+]
 
 
-class Published(TypedDict):
-    """A number of the paper in %, as it prints it; a standard error of 0 is its "<0.01"."""
+class Quotable(TypedDict, total=False):
+    """May say whose number it is: "" is the paper's own, else it quotes it."""
 
-    value: float
+    source: str
+
+
+class Published(Quotable):
+    """A number of the paper in %, as it prints it; a standard error of 0 is its "<0.01".
+
+    The value is null where the paper says that training diverged.
+    """
+
+    value: float | None
     se: float | None
 
 
@@ -22,7 +33,20 @@ class Measured(TypedDict):
     planned: int
 
 
-class Cell(TypedDict):
+class Diverged(TypedDict):
+    """Our runs whose training diverged, by seed, of so many planned."""
+
+    seeds: list[int]
+    planned: int
+
+
+class MayDiverge(TypedDict, total=False):
+    """May tell of runs that diverged."""
+
+    diverged: Diverged | None
+
+
+class Cell(MayDiverge):
     """One number of a row: what is measured, on which images, the paper's and ours.
 
     `on` is "" for the test images as they are; `why` explains the state where it needs it.

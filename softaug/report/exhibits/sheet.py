@@ -7,7 +7,9 @@ from softaug.report.evaluation.tables import NONE
 from softaug.report.exhibits.numbers import (
     baseline_cell,
     difference,
+    ended_of_planned,
     measure_words,
+    num_diverged,
     our_gain,
     paper_gain,
     plain,
@@ -18,9 +20,38 @@ from softaug.report.exhibits.numbers import (
 from softaug.report.exhibits.shapes import Cell, Exhibit, Row
 from softaug.report.headline import capital
 
-HEADS = ("Row", "Paper’s", "Ours", "Runs", "Ours − paper’s", "Gain, paper’s", "Gain, ours")
 QUOTED = "quoted, not run"
 _OF_PAPER = re.compile(r"(table|figure)\d+")
+_GAINS = "Gain over baseline"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A field of `Line` and its heading; columns `under` the same one are a pair."""
+
+    field: str
+    head: str
+    under: str = ""
+
+    @property
+    def title(self) -> str:
+        """The heading where there is one line for it.
+
+        >>> Column("our_gain", "ours", "Gain over baseline").title
+        'Gain, ours'
+        """
+        return f"{self.under.partition(' ')[0]}, {self.head}" if self.under else self.head
+
+
+BESIDE_PAPER = (
+    Column("paper", "Paper’s"),
+    Column("ours", "Ours"),
+    Column("runs", "Runs"),
+    Column("difference", "Ours − paper’s"),
+    Column("paper_gain", "paper’s", _GAINS),
+    Column("our_gain", "ours", _GAINS),
+)
+OURS_ALONE = (Column("ours", "Ours"), Column("runs", "Runs"), Column("our_gain", _GAINS))
 
 
 @dataclass(frozen=True)
@@ -37,12 +68,6 @@ class Line:
     our_gain: str
     mark: str
 
-    @property
-    def numbers(self) -> tuple[str, ...]:
-        """The columns after the label."""
-        counted = (self.paper, self.ours, self.runs, self.difference)
-        return (*counted, self.paper_gain, self.our_gain)
-
 
 @dataclass(frozen=True)
 class Section:
@@ -56,10 +81,33 @@ class Section:
 class Sheet:
     """All sections, what must be known before reading them, the lettered notes, and remarks."""
 
+    columns: tuple[Column, ...]
+    """those after the label"""
     sections: tuple[Section, ...]
     cautions: tuple[str, ...]
     notes: tuple[tuple[str, str], ...]
     remarks: tuple[str, ...]
+
+    @property
+    def has_paper(self) -> bool:
+        """Whether numbers of the paper stand beside ours."""
+        return self.columns == BESIDE_PAPER
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """Headings on one line, that of the labels first."""
+        return ("Row", *(column.title for column in self.columns))
+
+    def stands_out(self, column: Column) -> bool:
+        """Whether a column is ours among the paper's."""
+        return self.has_paper and column.field in ("ours", "our_gain")
+
+    def cells(self, line: Line) -> list[tuple[str, str]]:
+        """What a line has in each column, and the letter of its note, which stands with ours."""
+        return [
+            (getattr(line, column.field), line.mark if column.field == "ours" else "")
+            for column in self.columns
+        ]
 
 
 def sheet(exhibit: Exhibit, mark: str) -> Sheet:
@@ -78,7 +126,14 @@ def sheet(exhibit: Exhibit, mark: str) -> Sheet:
                 found.setdefault(_heading(group, cell), []).append(line)
     sections = tuple(Section(heading, tuple(lines)) for heading, lines in found.items())
     notes = tuple((mark, _sentence(why)) for why, mark in marks.items())
-    return Sheet(sections, tuple(_cautions(exhibit, mark)), notes, tuple(_remarks(exhibit)))
+    cautions, remarks = tuple(_cautions(exhibit, mark)), tuple(_remarks(exhibit))
+    return Sheet(_columns(rows), sections, cautions, notes, remarks)
+
+
+def _columns(rows: list[Row]) -> tuple[Column, ...]:
+    """None for the paper where it has no number: in studies of ours, and in Figure 3."""
+    found = any(cell["paper"] is not None for row in rows for cell in row["cells"])
+    return BESIDE_PAPER if found else OURS_ALONE
 
 
 def _letter(place: int) -> str:
@@ -100,12 +155,13 @@ def _heading(group: str, cell: Cell) -> str:
 def _line(row: Row, cell: Cell, rows: list[Row], mark: str) -> Line:
     base = baseline_cell(row, cell, rows)
     gain = None if base is None else our_gain(cell, base)
+    ended = ended_of_planned(cell)
     return Line(
         label=row["label"],
         quoted=_quoted(row),
         paper=published(cell["paper"]),
         ours=_ours(row, cell),
-        runs=NONE if cell["ours"] is None else f"{cell['ours']['n']} of {cell['ours']['planned']}",
+        runs=NONE if ended is None else f"{ended[0]} of {ended[1]}",
         difference=signed(difference(cell)),
         paper_gain=signed(None if base is None else paper_gain(cell, base)),
         our_gain=NONE if gain is None else with_error(signed(gain.mean), gain.se),
@@ -127,12 +183,17 @@ def _ours(row: Row, cell: Cell) -> str:
 
 
 def shown_ours(cell: Cell) -> str:
-    """Mean ± standard error, marked where runs are missing; the state in words before any run."""
-    ours = cell["ours"]
-    if ours is None:
+    """Mean ± standard error, marked where runs diverged or are missing; before, the state."""
+    ours, ended = cell["ours"], ended_of_planned(cell)
+    if ended is None:
         return cell["state"]
-    missing = " (partial)" if ours["n"] < ours["planned"] else ""
-    return with_error(plain(ours["mean"]), ours["se"]) + missing
+    marks = ["partial"] if ended[0] < ended[1] else []
+    if ours is None:
+        shown = "diverged"
+    else:
+        shown = with_error(plain(ours["mean"]), ours["se"])
+        marks += [f"{num_diverged(cell)} diverged"] if num_diverged(cell) else []
+    return f"{shown} ({', '.join(marks)})" if marks else shown
 
 
 def _cautions(exhibit: Exhibit, mark: str) -> list[str]:
@@ -143,13 +204,23 @@ def _cautions(exhibit: Exhibit, mark: str) -> list[str]:
 def _remarks(exhibit: Exhibit) -> list[str]:
     found = []
     if exhibit["rows"]:
+        both = _columns(exhibit["rows"]) == BESIDE_PAPER
         found.append(
-            "Ours: mean ± standard error over seeds. Runs: finished of planned ones. Gain: "
-            "points better than the baseline row, positive is better; the paper’s from its "
-            "printed means, ours ± standard error of differences paired by seed."
+            "Ours: mean ± standard error over seeds. Runs: ended of planned ones. Gain: "
+            "points better than the baseline row, positive is better"
+            f"{'; the paper’s from its printed means, ours' if both else ','} "
+            "± standard error of differences paired by seed."
+        )
+    if any(num_diverged(cell) for row in exhibit["rows"] for cell in row["cells"]):
+        found.append(
+            "Diverged: training came to numbers that are not finite. Such runs count as ended, and "
+            "are in no mean."
         )
     if any(row["quoted"] is not None for row in exhibit["rows"]):
-        found.append("Quoted rows: numbers of others that the paper quotes; nobody ran them here.")
+        found.append(
+            "Quoted rows: numbers of others that the paper quotes; nobody ran them here. They have "
+            "no gain over the paper’s own baseline."
+        )
     return [*found, *map(_sentence, exhibit["notes"])]
 
 

@@ -9,7 +9,7 @@ from rich.text import Text
 from softaug.report.exhibits.markdown import markdown, numbered
 from softaug.report.exhibits.progress import unfinished
 from softaug.report.exhibits.reading import read_exhibit
-from softaug.report.exhibits.sheet import HEADS, Line, Sheet, sheet
+from softaug.report.exhibits.sheet import Line, Sheet, sheet
 
 _BETWEEN = "  "
 
@@ -40,8 +40,8 @@ def _table(found: Sheet, width: int) -> Iterator[Text]:
     every = [line for section in found.sections for line in section.lines]
     if not every:
         return
-    heads = list(zip(*map(_head_lines, HEADS[1:]), strict=True))
-    columns = zip(*heads, *map(_numbers, every), strict=True)
+    heads = list(zip(*map(_head_lines, found.heads[1:]), strict=True))
+    columns = zip(*heads, *(_numbers(line, found) for line in every), strict=True)
     widths = [max(map(len, cells)) for cells in columns]
     label = max(len(_label(line)) for line in every)
     if label + sum(widths) + len(_BETWEEN) * len(widths) > width:
@@ -54,7 +54,7 @@ def _table(found: Sheet, width: int) -> Iterator[Text]:
         for line in section.lines:
             if not label:
                 yield Text(_label(line))
-            yield Text(_aligned(_label(line).ljust(label)[:label], _numbers(line), widths))
+            yield Text(_aligned(_label(line).ljust(label)[:label], _numbers(line, found), widths))
         yield Text("")
 
 
@@ -77,6 +77,5 @@ def _label(line: Line) -> str:
     return f"  {line.label}" + (f" ({line.quoted})" if line.quoted else "")
 
 
-def _numbers(line: Line) -> tuple[str, ...]:
-    paper, ours, *others = line.numbers
-    return paper, f"{ours} [{line.mark}]" if line.mark else ours, *others
+def _numbers(line: Line, found: Sheet) -> list[str]:
+    return [f"{text} [{mark}]" if mark else text for text, mark in found.cells(line)]

@@ -40,8 +40,9 @@ def _texts(exhibit: Exhibit, drawing: Drawing | None, mark: str) -> dict[str, st
 
 
 def _latex(exhibit: Exhibit, drawing: Drawing | None, mark: str) -> str:
+    """A figure where there is something drawn, or will be; else a table."""
     told = f"{capital(mark)}." if mark else ""
-    if exhibit["name"].startswith("table"):
+    if drawing is None and not exhibit["name"].startswith("figure"):
         return latex_table(exhibit, mark)
     if drawing is None:
         return latex_figure(exhibit, told, wide=False, drawn=False)

@@ -36,7 +36,7 @@ async function askExhibits() {
 
 function exhibitBody(exhibit, found) {
   if (!found) return [make("p", {class: "muted"}, exhibit.state)];
-  const sections = found.sections.flatMap(section => [make("h4", {}, section.heading), exhibitTable(found.heads, section)]);
+  const sections = found.sections.flatMap(section => [make("h4", {}, section.heading), exhibitTable(found, section)]);
   const notes = found.notes.map(([mark, why]) => make("li", {}, make("sup", {}, mark), ` ${why}`));
   const remarks = found.remarks.map(remark => make("p", {class: "muted small"}, remark));
   const cautions = found.cautions.map(told => make("p", {}, told));
@@ -44,13 +44,15 @@ function exhibitBody(exhibit, found) {
   return [...cautions, ...sections, make("ul", {class: "small"}, ...notes), ...remarks, ...(exhibit.page ? [make("p", {}, page)] : [])];
 }
 
-function exhibitTable(heads, section) {
-  const head = make("tr", {}, ...heads.map(name => make("th", {scope: "col"}, name)));
+function exhibitTable(found, section) {
+  const head = make("tr", {}, ...found.heads.map(name => make("th", {scope: "col"}, name)));
   const rows = section.lines.map(line => {
     const label = make("th", {scope: "row"}, line.label, ...(line.quoted ? [make("span", {class: "muted small"}, ` (${line.quoted})`)] : []));
-    const ours = make("td", {}, line.ours, ...(line.mark ? [make("sup", {}, line.mark)] : []));
-    const others = [line.runs, line.difference, line.paper_gain, line.our_gain].map(text => make("td", {}, text));
-    return make("tr", {}, label, make("td", {}, line.paper), ours, ...others);
+    const cells = found.columns.map(({field}) => {
+      const mark = field === "ours" && line.mark ? [make("sup", {}, line.mark)] : [];
+      return make("td", {}, line[field], ...mark);
+    });
+    return make("tr", {}, label, ...cells);
   });
   return make("div", {class: "scroll"}, make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)));
 }

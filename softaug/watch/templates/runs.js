@@ -68,7 +68,7 @@ function sortBy(heading) {
 
 function isOpen(name, members) {
   if (view.open.has(name)) return view.open.get(name);
-  const urgent = view.group === "state" && ["running", "failed"].includes(name);
+  const urgent = view.group === "state" && ["running", "failed", "diverged"].includes(name);
   return urgent || members.length <= FEW || view.group === "" || Boolean(view.words || view.states.size);
 }
 
@@ -99,7 +99,7 @@ function groupTitle(name) {
 function groupWords(members) {
   if (view.group === "state") return plural(members.length, "run");
   const count = state => members.filter(run => run.state === state).length;
-  const others = ["running", "failed"].filter(count).map(state => `, ${count(state)} ${state}`);
+  const others = ["running", "failed", "diverged"].filter(count).map(state => `, ${count(state)} ${state}`);
   return `${count("finished")} of ${plural(members.length, "run")} finished${others.join("")}`;
 }
 
@@ -179,7 +179,7 @@ function showCounts() {
   const runs = state.runs, count = word => runs.filter(run => run.state === word).length;
   const words = STATES.filter(word => count(word) || view.states.has(word));
   setText(byId("done"), runs.length ? `${count("finished")} of ${plural(runs.length, "run")} finished` : "Waiting for runs");
-  const order = ["finished", "running", "begun", "failed", "waiting", "no data"];
+  const order = ["finished", "diverged", "running", "begun", "failed", "waiting", "no data"];
   const parts = order.map(word => make("span", {class: word.replace(" ", "-"), style: `flex: ${count(word)} 0 0`}));
   byId("bar").hidden = !runs.length;
   byId("bar").replaceChildren(...parts);

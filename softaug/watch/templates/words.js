@@ -1,7 +1,7 @@
 "use strict";
 // Small parts that all others use: elements, numbers and times in words.
 
-const SIGNS = {running: "▶", failed: "✗", begun: "◐", waiting: "○", finished: "✓", "no data": "–"};
+const SIGNS = {running: "▶", failed: "✗", diverged: "∞", begun: "◐", waiting: "○", finished: "✓", "no data": "–"};
 const STATES = Object.keys(SIGNS); // what one looks for first stands first
 
 const byId = id => document.getElementById(id);
@@ -50,7 +50,7 @@ function duration(seconds) {
   return `${Math.floor(whole / size)} ${name}${rest ? ` ${rest} ${smaller}` : ""}`;
 }
 
-/** table2 -> Table 2 */
-const numbered = name => name.replace(/^(\D)(\D*)(\d+)$/, (_, head, tail, number) => `${head.toUpperCase()}${tail} ${number}`);
+/** table2 -> Table 2, budgets -> Budgets */
+const numbered = name => name.replace(/^(\D)(\D*)(\d*)$/, (_, head, tail, number) => `${head.toUpperCase()}${tail} ${number}`.trim());
 
 const clock = date => date.toLocaleTimeString([], {hour: "2-digit", minute: "2-digit", second: "2-digit"});

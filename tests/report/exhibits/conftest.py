@@ -25,7 +25,7 @@ def ours(*values, planned=3):
     return {"values": list(values), "mean": statistics.fmean(values), "se": se, **count}
 
 
-def cell(theirs=None, mine=None, state=None, *, measure="error", on="", why=""):
+def cell(theirs=None, mine=None, state=None, *, measure="error", on="", why="", diverged=None):
     if state is None:
         state = "complete" if mine["n"] == mine["planned"] else "partial"
     return {
@@ -33,6 +33,7 @@ def cell(theirs=None, mine=None, state=None, *, measure="error", on="", why=""):
         "on": on,
         "paper": theirs,
         "ours": mine,
+        "diverged": diverged,
         "state": state,
         "why": why,
     }
@@ -130,6 +131,18 @@ def make_crops():
         row("Soft crop", cell(paper(18.31, 0.17), state="waiting"), baseline="Hard crop"),
     ]
     return exhibit("figure1", rows, title="Offsets", complete=False, crops=crops)
+
+
+def make_study():
+    """Two arms that the paper has no numbers for."""
+    hard, soft = ours(30.0, 31.0, 32.0), ours(27.0, 29.0, 28.0)
+    rows = [row("hard", cell(None, hard)), row("soft", cell(None, soft), baseline="hard")]
+    return exhibit("evidence", rows, scale="cpu", title="Soft against hard")
+
+
+@pytest.fixture
+def study():
+    return make_study()
 
 
 @pytest.fixture

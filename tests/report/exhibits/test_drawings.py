@@ -4,8 +4,10 @@ import math
 import warnings
 
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from softaug.report.exhibits.drawing import COLUMN, PAGE
+from softaug.report.exhibits.drawing import COLUMN, PAGE, legend_above
 from softaug.report.exhibits.equations import curves_of, softening_drawing
 from softaug.report.exhibits.panels import panels_drawing
 from softaug.report.exhibits.predictions import predictions_drawing
@@ -151,6 +153,17 @@ def test_panels_with_the_same_lines_share_a_legend_that_fits(panels):
     drawn = figure.get_tightbbox()
     assert drawn.x0 >= 0
     assert drawn.x1 <= figure.get_figwidth()
+
+
+@pytest.mark.parametrize(("label", "columns"), [("k = 2", 2), ("target-sigma0.05-k1", 1)])
+def test_the_page_s_legend_has_the_columns_that_fit(label, columns):
+    figure = Figure(figsize=(260 / 72, 3))
+    lines = [Line2D([], [])] * 5
+    legend = legend_above(figure, lines, [label] * 5)
+    assert legend._ncols == columns
+    assert legend.get_window_extent().width <= figure.bbox.width
+    assert (figure.get_figheight() > 3) == (columns == 1)
+    assert len(figure.legends) == 1
 
 
 def test_nothing_is_cut_at_the_edges(panels, crops, examples):

@@ -10,9 +10,15 @@ from softaug.report.exhibits import print_exhibit
 from softaug.report.exhibits.latex import escape as latex_escape
 from softaug.report.exhibits.latex import latex_figure, latex_table
 from softaug.report.exhibits.markdown import markdown
-from softaug.report.exhibits.sheet import HEADS, sheet
+from softaug.report.exhibits.sheet import sheet
 
 EVIL = r"50 % of {A} & #1_x ^~ \today $y$ <b> | `c` *d* [e](f) “é” 漢"
+
+
+def numbers_of(exhibit, place):
+    """The columns after the label, of a line of the first section."""
+    found = sheet(exhibit, "")
+    return [text for text, _ in found.cells(found.sections[0].lines[place])]
 
 
 def markdown_cells(text):
@@ -26,9 +32,8 @@ def test_markdown_holds_every_number_under_its_heading(table):
     text = markdown(table, "")
     assert text.startswith("# Table 1. Errors\n")
     rows = markdown_cells(text)
-    assert rows[0] == list(HEADS)
-    soft = sheet(table, "").sections[0].lines[3]
-    assert ["Soft Augmentation", *soft.numbers] in rows
+    assert rows[0] == list(sheet(table, "").heads)
+    assert ["Soft Augmentation", *numbers_of(table, 3)] in rows
     assert ["Baseline *(quoted: Zhang et al. (Mixup))*", "25.60", "quoted, not run"] in [
         row[:3] for row in rows
     ]
@@ -40,7 +45,7 @@ def test_markdown_shows_marks_of_the_language_as_they_are(table):
     table["rows"][1]["label"] = EVIL
     rows = markdown_cells(markdown(table, ""))
     assert EVIL in [row[0] for row in rows]
-    assert {len(row) for row in rows} == {len(HEADS)}
+    assert {len(row) for row in rows} == {7}
 
 
 def unescaped_braces(text):
@@ -51,7 +56,7 @@ def test_latex_is_a_float_whose_rows_have_all_columns(table):
     text = latex_table(table, "partial: 14 of 18 runs")
     body = text.split(r"\toprule")[1].split(r"\bottomrule")[0]
     rows = [row for row in body.split(r"\\") if "&" in row]
-    assert all(len(re.findall(r"(?<!\\)&", row)) == len(HEADS) - 1 for row in rows[2:])
+    assert all(len(re.findall(r"(?<!\\)&", row)) == 6 for row in rows[2:])
     assert r"Soft Augmentation & 18.31 $\pm$ 0.17 & 28.00 $\pm$ 0.58 & 3 of 3 & +9.69" in body
     assert r"22.62 $\pm$ \textless{}0.01" in body
     assert r"not at this scale\textsuperscript{a}" in body
@@ -61,6 +66,17 @@ def test_latex_is_a_float_whose_rows_have_all_columns(table):
     assert plain.count("{") == plain.count("}")
     begun, ended = (re.findall(rf"\\{word}{{([^}}]*)}}", text) for word in ("begin", "end"))
     assert begun == ended[::-1]
+
+
+def test_a_study_has_a_table_without_columns_for_the_paper(study, saved):
+    assert markdown_cells(markdown(study, ""))[0] == ["Row", "Ours", "Runs", "Gain over baseline"]
+    latex = latex_table(study, "")
+    assert r"\begin{tabular}{@{}lrrr@{}}" in latex
+    assert r"soft & 28.00 $\pm$ 0.58 & 3 of 3 & +3.00 $\pm$ 0.58 \\" in latex
+    assert r"\cmidrule" not in latex
+    shown = printed(saved(study), width=80, force_terminal=True, color_system=None)
+    (row,) = [row for row in shown.splitlines() if row.startswith("  soft")]
+    assert re.split(r"\s{2,}", row.strip()) == ["soft", *numbers_of(study, 1)]
 
 
 def test_latex_prints_its_own_marks_as_text():
@@ -88,9 +104,8 @@ def printed(file, **options):
 def test_the_terminal_shows_every_number_within_its_width(table, saved, width):
     text = printed(saved(table), width=width, force_terminal=True, color_system=None)
     assert max(map(len, text.splitlines())) <= width
-    soft = sheet(table, "").sections[0].lines[3]
     (row,) = [row for row in text.splitlines() if "+2.49" in row]
-    assert re.split(r"\s{2,}", row.strip())[-6:] == list(soft.numbers)
+    assert re.split(r"\s{2,}", row.strip())[-6:] == numbers_of(table, 3)
     assert ("Soft Augmentation" in row) == (width == 160)  # else it stands above
     assert "Baseline (quoted: Zhang et al. (Mixup))" in text
     assert "no data [b]" in text

@@ -12,6 +12,14 @@ def test_numbers_that_have_no_data_are_counted(table, tmp_path):
     assert unfinished(table, tmp_path).endswith("; numbers without data: 1")
 
 
+def test_runs_that_diverged_are_missing_unless_the_paper_s_did(table, tmp_path):
+    mixup = table["rows"][4]["cells"][0]
+    mixup.update(state="diverged", diverged={"seeds": [0, 1, 2], "planned": 3})
+    assert unfinished(table, tmp_path).startswith("partial: 14 of 18 runs; diverged: 3;")
+    mixup["paper"] = {"value": None, "se": None}
+    assert unfinished(table, tmp_path).startswith("partial: 17 of 18 runs; numbers")
+
+
 def test_a_complete_exhibit_has_no_mark(table, tmp_path):
     assert unfinished({**table, "complete": True}, tmp_path) == ""
 

@@ -19,6 +19,7 @@ def cell_of(table):
         (lambda t: t.update(complete="yes"), "complete must be true or false, got yes"),
         (lambda t: t["rows"][3].update(baseline="Nobody"), "baseline must be the label of a row"),
         (lambda t: cell_of(t).update(state="done"), "state must be one of"),
+        (lambda t: cell_of(t).update(state="diverged"), "a diverged cell must say which seeds"),
         (lambda t: cell_of(t).update(ours=None), "a complete cell must have ours"),
         (lambda t: cell_of(t)["ours"].update(n=2), "n must count the values"),
         (lambda t: cell_of(t)["paper"].pop("se"), r"rows\[1\].cells\[0\].paper.se must be there"),

@@ -27,21 +27,38 @@ def test_images_that_name_the_group_are_not_named_twice(table):
 
 
 def test_a_row_has_both_numbers_their_difference_and_both_gains(table):
-    soft = lines(table)[ERROR, "Soft Augmentation"]
+    found, soft = sheet(table, ""), lines(table)[ERROR, "Soft Augmentation"]
     # ours 27, 29, 28 against 30, 31, 32: 3, 2 and 4 points better, seed by seed
-    assert soft.numbers == (
-        "18.31 ± 0.17",
-        "28.00 ± 0.58",
-        "3 of 3",
-        "+9.69",
-        "+2.49",
-        "+3.00 ± 0.58",
-    )
+    assert dict(zip(found.heads[1:], found.cells(soft), strict=True)) == {
+        "Paper’s": ("18.31 ± 0.17", ""),
+        "Ours": ("28.00 ± 0.58", ""),
+        "Runs": ("3 of 3", ""),
+        "Ours − paper’s": ("+9.69", ""),
+        "Gain, paper’s": ("+2.49", ""),
+        "Gain, ours": ("+3.00 ± 0.58", ""),
+    }
+
+
+def test_without_numbers_of_the_paper_s_there_are_no_columns_for_them(study):
+    found = sheet(study, "")
+    assert found.heads == ("Row", "Ours", "Runs", "Gain over baseline")
+    soft = found.sections[0].lines[1]
+    assert [text for text, _ in found.cells(soft)] == ["28.00 ± 0.58", "3 of 3", "+3.00 ± 0.58"]
+    assert "paper" not in " ".join(found.remarks)
 
 
 def test_gains_of_another_measure_count_from_the_same_measure(table):
     assert lines(table)[ECE, "Soft Augmentation"].our_gain == "+3.00 ± 0.58"
     assert lines(table)[ECE, "Soft Augmentation"].paper_gain == "+3.10"
+
+
+def test_a_quoted_number_has_no_gain_over_another_source_s_baseline(table):
+    soft = table["rows"][3]["cells"][0]
+    soft["paper"]["source"] = "another paper"
+    line = lines(table)[ERROR, "Soft Augmentation"]
+    assert (line.paper_gain, line.our_gain) == ("–", "+3.00 ± 0.58")
+    table["rows"][1]["cells"][0]["paper"]["source"] = "another paper"
+    assert lines(table)[ERROR, "Soft Augmentation"].paper_gain == "+2.49"
 
 
 def test_a_partial_row_says_so_and_its_gain_has_no_error(table):
@@ -66,6 +83,30 @@ def test_the_baseline_gains_nothing_over_itself(table):
 def test_what_is_missing_is_said_in_words(table, label, ours, difference):
     line = lines(table)[ERROR, label]
     assert (line.ours, line.difference) == (ours, difference)
+
+
+def lose(table, place, *seeds, state="diverged"):
+    """Runs of a row that diverged, of three."""
+    cell = table["rows"][place]["cells"][0]
+    cell.update(diverged={"seeds": list(seeds), "planned": 3}, state=state)
+    return cell
+
+
+def test_a_divergence_stands_beside_the_paper_s(table):
+    lose(table, 4, 0, 1, 2)["paper"] = {"value": None, "se": None}
+    line = lines(table)[ERROR, "Mixup"]
+    assert (line.paper, line.ours, line.runs) == ("diverged", "diverged", "3 of 3")
+    assert (line.difference, line.paper_gain, line.our_gain) == ("–", "–", "–")
+    assert any(told.startswith("Diverged: ") for told in sheet(table, "").remarks)
+
+
+def test_runs_that_diverge_among_others_are_counted_beside_the_mean(table):
+    lose(table, 2, 1)  # two others have finished
+    lose(table, 4, 2, state="waiting")
+    found = lines(table)
+    smoothing, mixup = found[ERROR, "Label smoothing"], found[ERROR, "Mixup"]
+    assert (smoothing.ours, smoothing.runs) == ("29.75 ± 0.25 (1 diverged)", "3 of 3")
+    assert (mixup.ours, mixup.runs) == ("diverged (partial)", "1 of 3")
 
 
 def test_a_standard_error_of_zero_is_the_paper_s_less_than(table):

@@ -70,6 +70,16 @@ def test_the_page_holds_the_rows_and_says_whose_numbers_they_are(table, saved):
     assert "quoted: Zhang et al. (Mixup)" in page.text
 
 
+def test_a_study_is_a_table_of_our_numbers_alone(study, saved):
+    file = saved(study)
+    assert names(write_exhibit(file)) == ["evidence.md", "evidence.tex", "evidence.html"]
+    page = page_of(file)
+    assert page.rows[0] == ["", "Ours", "Runs", "Gain over baseline"]
+    assert ["soft", "28.00 ± 0.58", "3 of 3", "+3.00 ± 0.58"] in page.rows
+    assert "Numbers in the columns of the paper" not in page.text
+    assert r"\begin{tabular}" in file.with_suffix(".tex").read_text()
+
+
 def test_the_page_needs_no_network_and_runs_nothing(table, saved):
     file = saved(table)
     write_exhibit(file)
