@@ -97,6 +97,15 @@ def check_integers(who: str, name: str, value: Tensor) -> None:
         refuse(who, f"{name} must be integers", describe(value), "labels are class indices")
 
 
+def check_inside(who: str, rule: str, values: Tensor, num: int, remedy: str = "") -> None:
+    """Refuse the first of `values` that is outside 0..num - 1, where looking is for free."""
+    if not eager_on_cpu(values):
+        return
+    outside = (values < 0) | (values >= num)
+    if bool(outside.any()):
+        refuse(who, rule, int(values[outside][0]), remedy)
+
+
 def check_images(who: str, images: Any) -> None:
     """Refuse what is not one image [C, H, W] or a non-empty batch [B, C, H, W]."""
     if not isinstance(images, Tensor):

@@ -69,5 +69,10 @@ def _all_reduced(values: Tensor) -> Tensor:
     return total
 
 
+def is_first_process() -> bool:
+    """Whether this process is the first, or the only one."""
+    return not _several() or dist.get_rank() == 0
+
+
 def _several() -> bool:
     return dist.is_available() and dist.is_initialized()

@@ -14,8 +14,8 @@ SIGNATURES = {
     "MixedLabel": "labels retained share",
     "Mixup": "alpha=1.0",
     "OnlineSmoothing": "num_classes share=0.5",
-    "Pacer": "transform epochs rule=AccuracyLine(goal=0.95) * first=0.1 least=0.05 most=0.4 "
-    "factor=1.15 first_k=2.0",
+    "Pacer": "transform epochs rule=AccuracyLine(goal=0.95) * by='all' num=None first=0.1 "
+    "least=0.05 most=0.4 factor=1.15 first_k=2.0",
     "SoftAffine": "degrees=30.0 translate=(0.0, 0.0) scale=(1.0, 1.0) shear=0.0 k=2.0 fill=0",
     "SoftCrop": "sigma=0.3 k=2.0 fill=0",
     "SoftCutout": "length=8 k=2.0 fill=0",
@@ -36,11 +36,11 @@ SIGNATURES = {
 }
 METHODS = {
     SoftTransform.forward: "self images labels=None * generator=None key=None",
-    SoftTransform.draw: "self images * generator=None key=None",
+    SoftTransform.draw: "self images * labels=None generator=None key=None",
     SoftTransform.apply: "self images params=None",
     SoftTransform.report: "self labels params",
     WindowCrop.forward: "self images labels=None * generator=None key=None",
-    WindowCrop.draw_for: "self height width key",
+    WindowCrop.draw_for: "self height width key labels=None",
     WindowCrop.resize: "self part corners place out",
     BatchMix.forward: "self images labels * generator=None key=None",
     BatchMix.draw: "self num height width * generator=None key=None",
@@ -59,7 +59,8 @@ METHODS = {
     softaug.Pacer.next_epoch: "self",
     softaug.Pacer.share: "self",
     softaug.Pacer.state_dict: "self",
-    softaug.Pacer.watch: "self logits label * held_out=False",
+    softaug.Pacer.tables: "self",
+    softaug.Pacer.watch: "self logits label * sample=None held_out=False",
     softaug.SoftLoss.forward: "self logits label",
 }
 

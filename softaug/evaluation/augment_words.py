@@ -39,7 +39,9 @@ def _step_words(augment: Augment, size: int) -> dict[str, str]:
 
 
 def _pace(augment: Augment) -> str:
-    return f"; at first, then paced by {augment.pace.rule}" if augment.pace.on else ""
+    pace = augment.pace
+    own = "" if pace.by == "all" else f", each {pace.by} its own"
+    return f"; at first, then paced by {pace.rule}{own}" if pace.on else ""
 
 
 def _crop_words(crop: Crop, size: int) -> str:

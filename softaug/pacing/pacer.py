@@ -5,23 +5,25 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
 from softaug.checks import check_positive, check_whole, refuse
 from softaug.label import MixedLabel, SoftLabel
 from softaug.pacing import sums
 from softaug.pacing.pacer_checks import (
+    build_parts,
     check_auto,
     check_auto_k,
     check_feedback,
     check_limits,
+    check_part,
     check_rule,
 )
 from softaug.pacing.power import fit_k
-from softaug.pacing.rules import AccuracyLine, Rule, Seen
+from softaug.pacing.rules import AccuracyLine, PartsRule, Rule, Seen
 from softaug.transforms.base import SoftTransform
-from softaug.weighting import global_sum
+from softaug.transforms.paced import By
+from softaug.weighting import global_sum, is_first_process
 
 _LINE = AccuracyLine()
 
@@ -32,7 +34,9 @@ class Pacer:
     One change is by `factor`, from `first`, within `least` and `most`. The transform's sigma is
     "auto"; a k that is "auto" too begins at `first_k` and follows the network's accuracy on
     images of which more or less is visible (with `ConfidenceMatch`). Several processes add up
-    what they watched and have the same strength. The loop has two lines for it:
+    what they watched and have the same strength. `by` "class" or "sample" gives each of `num`
+    classes or training samples its own, from a half to twice the overall one. The loop has two
+    lines for it:
 
     >>> from softaug import SoftCrop
     >>> crop = SoftCrop(sigma="auto")
@@ -52,6 +56,8 @@ class Pacer:
         epochs: int,
         rule: Rule = _LINE,
         *,
+        by: By = "all",
+        num: int | None = None,
         first: float = 0.1,
         least: float = 0.05,
         most: float = 0.4,
@@ -64,6 +70,8 @@ class Pacer:
         self.rule = check_rule(rule)
         self._sigma = check_auto(transform)
         self._k = check_auto_k(transform, rule)
+        self._parts = build_parts(by, num, rule, factor)
+        self._sigma.divide(by, num)
         self.epoch = 0  # that have ended
         self.lead: float | None = None  # of the last one
         self._num_classes = 0
@@ -71,9 +79,19 @@ class Pacer:
         self._set(float(first), check_positive("Pacer", "first_k", first_k))
 
     @property
+    def by(self) -> str:
+        """Who has a strength of its own: "class", "sample", or "all" have one together."""
+        return "all" if self._parts is None else self._parts.by
+
+    @property
     def sigma(self) -> float:
-        """What the transform has now."""
-        return float(self._sigma.read("Pacer", "sigma"))
+        """What the transform has now; around it, where classes or samples have their own."""
+        return self._overall
+
+    @property
+    def sigmas(self) -> Tensor:
+        """What the transform has now, float64: one number [], or one for each [num]."""
+        return self._sigma.read("Pacer", "sigma").clone()
 
     @property
     def k(self) -> float | None:
@@ -85,18 +103,25 @@ class Pacer:
         logits: Tensor,
         label: Tensor | SoftLabel | MixedLabel,
         *,
+        sample: Tensor | None = None,
         held_out: bool = False,
     ) -> None:
         """Note what the network made of a batch [B, C]; nothing waits for the device.
 
-        `held_out` is for clean images that are not trained on.
+        `sample` [B], for `by` "sample" alone, are the places in the training set that the draws'
+        keys have as index. `held_out` is for clean images that are not trained on.
         """
         if self._k is not None and isinstance(label, MixedLabel):
             remedy = "give the transform a k, or do not mix"
             refuse("Pacer", 'k "auto" is for labels of one image', "mixed labels", remedy)
         k = math.inf if self._k is None else float(self._k.read("Pacer", "k"))
-        found = sums.summed(logits, label, k, held_out)
-        self._sums = self._sums.to(found.device) + found
+        found, row = sums.each(logits, label, k)
+        if held_out and sample is not None:
+            refuse("Pacer", "sample is for images that are trained on", "it with held_out")
+        part = None if held_out else check_part(self._parts, logits, label, sample)
+        if self._parts is not None and part is not None:
+            self._parts.watch(found, part)
+        self._sums = self._sums.to(found.device) + sums.summed(found, row, held_out)
         self._num_classes = logits.shape[1]
 
     def next_epoch(self) -> None:
@@ -110,6 +135,9 @@ class Pacer:
         step = self.factor if self.lead > 0 else 1 / self.factor
         sigma = min(max(self.sigma * step, self.least), self.most)
         k = None if self.k is None else self._next_k(table.double(), self.k, seen.chance)
+        if self._parts is not None:
+            assert isinstance(self.rule, PartsRule), "build_parts sees to it"
+            self._parts.next_epoch(self.rule, seen.chance)
         self._set(sigma, k)
         self.epoch += 1
         self._sums = sums.empty(self._sums.device)
@@ -120,10 +148,18 @@ class Pacer:
         Only before a `state_dict` within an epoch, and only with several processes.
         """
         total = global_sum(self._sums)
-        self._sums = total if _is_first() else torch.zeros_like(total)
+        self._sums = total if is_first_process() else torch.zeros_like(total)
+        if self._parts is not None:
+            self._parts.share()
+
+    def tables(self) -> dict[str, Tensor]:
+        """What is known of each class or sample, in place; nothing where all have one strength."""
+        return {} if self._parts is None else self._parts.tensors()
 
     def state_dict(self) -> dict[str, Any]:
-        """All that the next strengths depend on, as plain values."""
+        """All that the next strengths depend on, as plain values, and `tables` if there are any."""
+        tables = {name: table.clone() for name, table in self.tables().items()}
+        own = {"tables": tables} if tables else {}
         return {
             "pacer": repr(self),
             "epoch": self.epoch,
@@ -132,6 +168,7 @@ class Pacer:
             "lead": self.lead,
             "num_classes": self._num_classes,
             "sums": self._sums.tolist(),
+            **own,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -141,17 +178,26 @@ class Pacer:
             refuse("Pacer", rule, state["pacer"], "make the pacer as it was made then")
         self.epoch, self.lead = state["epoch"], state["lead"]
         self._num_classes = state["num_classes"]
-        self._set(state["sigma"], state["k"])
         kept = torch.tensor(state["sums"])
-        self._sums = kept if _is_first() else torch.zeros_like(kept)  # it is everybody's
+        self._sums = kept if is_first_process() else torch.zeros_like(kept)  # it is everybody's
+        for name, table in self.tables().items():
+            table.copy_(state["tables"][name])
+        if self._parts is not None:
+            self._parts.leave_to_first()
+        self._set(state["sigma"], state["k"])
 
     def __repr__(self) -> str:
         names = ("epochs", "rule", "least", "most", "factor")
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
-        return f"Pacer({shown}, sets={'sigma' if self._k is None else 'sigma and k'})"
+        own = "" if self._parts is None else f", by={self.by!r}, num={self._parts.num}"
+        return f"Pacer({shown}{own}, sets={'sigma' if self._k is None else 'sigma and k'})"
 
     def _set(self, sigma: float, k: float | None) -> None:
-        self._sigma.set(sigma)
+        self._overall = sigma
+        if self._parts is None:
+            self._sigma.set(sigma)
+        else:
+            self._sigma.set((sigma * self._parts.scales).clamp(self.least, self.most))
         if self._k is not None and k is not None:
             self._k.set(k)
 
@@ -173,7 +219,3 @@ class Pacer:
         some = num.clamp_min(1)
         wanted = fit_k(lost / some / sums.UNIT, right / some, num, chance)
         return k if wanted is None else min(max(wanted, k / self.factor), k * self.factor)
-
-
-def _is_first() -> bool:
-    return not (dist.is_available() and dist.is_initialized()) or dist.get_rank() == 0

@@ -4,11 +4,23 @@ from typing import Any
 
 from torch import Tensor
 
-from softaug.checks import check_positive, check_range, describe, refuse
+from softaug.checks import (
+    check_choice,
+    check_inside,
+    check_integers,
+    check_positive,
+    check_range,
+    check_whole,
+    describe,
+    refuse,
+)
+from softaug.draws import send
+from softaug.label import MixedLabel, main_label
 from softaug.pacing import sums
-from softaug.pacing.rules import Rule
+from softaug.pacing.parts import Parts
+from softaug.pacing.rules import PartsRule, Rule
 from softaug.transforms.base import SoftTransform
-from softaug.transforms.paced import Paced
+from softaug.transforms.paced import BY, Paced
 
 
 def check_limits(first: float, least: float, most: float, factor: float) -> None:
@@ -50,6 +62,53 @@ def check_rule(rule: Any) -> Rule:
         remedy = "such as softaug.pacing.AccuracyLine()"
         refuse("Pacer", "rule must be a rule of softaug.pacing", describe(rule), remedy)
     return rule
+
+
+def build_parts(by: str, num: int | None, rule: Rule, factor: float) -> Parts | None:
+    """What each class or sample has of its own; None where all have one strength."""
+    check_choice("Pacer", "by", by, BY)
+    if by == "all":
+        if num is not None:
+            refuse("Pacer", 'num is for by "class" or "sample"', num)
+        return None
+    if num is None:
+        what = "classes" if by == "class" else "training samples"
+        refuse("Pacer", f'by "{by}" must have a num', None, f"give the number of {what}")
+    if not isinstance(rule, PartsRule):
+        remedy = "use AccuracyLine or ConfidenceMatch"
+        refuse("Pacer", f'by "{by}" must have a rule that tells them apart', rule, remedy)
+    return Parts(by, check_whole("Pacer", "num", num, least=2), factor**0.5)
+
+
+def check_part(
+    parts: Parts | None, logits: Tensor, label: sums.AnyLabel, sample: Tensor | None
+) -> Tensor | None:
+    """Which class or sample each of a batch is of, [B]; None where all have one strength."""
+    by = "all" if parts is None else parts.by
+    if sample is not None and by != "sample":
+        refuse("Pacer", 'sample is for by "sample"', f'it with by "{by}"')
+    if parts is None:
+        return None
+    if parts.by == "sample":
+        return _check_sample(parts.num, logits, label, sample)
+    if logits.shape[1] != parts.num:
+        refuse("Pacer", f"logits must be of num = {parts.num} classes", logits.shape[1])
+    labels = main_label(label)
+    assert isinstance(labels, Tensor), "they have been checked"
+    return labels.long()
+
+
+def _check_sample(num: int, logits: Tensor, label: sums.AnyLabel, sample: Any) -> Tensor:
+    if isinstance(label, MixedLabel):
+        remedy = 'use by "class", or do not mix'
+        refuse("Pacer", 'by "sample" is for labels of one image', "mixed labels", remedy)
+    if not isinstance(sample, Tensor) or sample.shape != logits.shape[:1]:
+        remedy = "watch(logits, label, sample=index), with the index of the draws' key"
+        rule = f'by "sample" must have a sample for each of the {len(logits)} logits'
+        refuse("Pacer", rule, describe(sample), remedy)
+    check_integers("Pacer", "sample", sample)
+    check_inside("Pacer", f"sample must be in 0..{num - 1}", sample, num)
+    return send(sample, logits.device).long()
 
 
 def check_feedback(table: Tensor, rule: Rule, epoch: int) -> None:

@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
+from torch import Tensor
+
 from softaug.checks import check_share, describe, refuse
 
 
@@ -16,6 +18,14 @@ class Seen(NamedTuple):
     given: float  # mean probability of the true class, on augmented images
     asked: float  # mean of what their targets give it
     held_out: float | None  # accuracy on clean images that are not trained on
+
+
+class Means(NamedTuple):
+    """Means over images: of each class or sample [num], or of all together."""
+
+    accuracy: Tensor
+    given: Tensor  # probability of the true class
+    asked: Tensor  # what targets give it
 
 
 @runtime_checkable
@@ -32,6 +42,14 @@ class Rule(Protocol):
 
     def lead(self, seen: Seen) -> float:
         """How far training is ahead, as a share of the images or a probability."""
+
+
+@runtime_checkable
+class PartsRule(Rule, Protocol):
+    """A rule that tells classes, or samples, apart."""
+
+    def ahead(self, own: Means, together: Means, chance: float) -> Tensor:
+        """Above 0 for those that are further than all together, below 0 for those behind."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +71,9 @@ class AccuracyLine:
     def lead(self, seen: Seen) -> float:
         line = seen.chance + (self.goal - seen.chance) * seen.progress
         return seen.accuracy - line
+
+    def ahead(self, own: Means, together: Means, chance: float) -> Tensor:
+        return own.accuracy - together.accuracy
 
 
 @dataclass(frozen=True)
@@ -97,3 +118,12 @@ class ConfidenceMatch:
 
     def lead(self, seen: Seen) -> float:
         return (seen.given - seen.chance) - self.goal * seen.progress * (seen.asked - seen.chance)
+
+    def ahead(self, own: Means, together: Means, chance: float) -> Tensor:
+        """What is given over the share of what is asked that all together give.
+
+        Leads themselves would not do: less is asked where less is visible, so while all lag, the
+        lag is small merely where crops are strong, and these would be made stronger.
+        """
+        share = (together.given - chance) / (together.asked - chance).clamp_min(1e-9)
+        return (own.given - chance) - share * (own.asked - chance)

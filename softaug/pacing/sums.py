@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from softaug.checks import check_integers, describe, refuse
+from softaug.checks import check_inside, check_integers, describe, refuse
 from softaug.label import MixedLabel, SoftLabel, main_label
 from softaug.softening import confidence
 
@@ -22,8 +22,8 @@ def empty(device: torch.device | str = "cpu") -> Tensor:
 
 
 @torch.no_grad()
-def summed(logits: Tensor, label: AnyLabel, k: float = math.inf, held_out: bool = False) -> Tensor:
-    """Sums of one batch, on the device of `logits`, without waiting for it.
+def each(logits: Tensor, label: AnyLabel, k: float = math.inf) -> tuple[Tensor, Tensor]:
+    """Of each image the five numbers [B, 5] and its row [B], on the device of `logits`.
 
     `k` is the curve by which the labels were softened; it tells what share of an image was
     lost (inf: nothing is known, all are counted as whole).
@@ -34,10 +34,14 @@ def summed(logits: Tensor, label: AnyLabel, k: float = math.inf, held_out: bool 
     lost = _lost(label, k, like=given)
     right = (probs.argmax(1) == labels).long()
     shares = [_whole(share) for share in (given, _asked(label, probs), lost)]
-    found = torch.stack([torch.ones_like(right), right, *shares], dim=1)  # [B, 5]
-    row = (lost * BINS).long().clamp(0, BINS - 1)
+    found = torch.stack([torch.ones_like(right), right, *shares], dim=1)
+    return found, (lost * BINS).long().clamp(0, BINS - 1)
+
+
+def summed(found: Tensor, row: Tensor, held_out: bool = False) -> Tensor:
+    """Sums [BINS + 1, 5] of what `each` gives, without waiting for the device."""
     row = torch.full_like(row, BINS) if held_out else row
-    return empty(logits.device).index_add_(0, row, found)
+    return empty(found.device).index_add_(0, row, found)
 
 
 def _whole(share: Tensor) -> Tensor:
@@ -75,4 +79,7 @@ def _check(logits: Tensor, label: AnyLabel) -> Tensor:
         rule = f"labels must be [B], one for each of the {len(logits)} logits"
         refuse("Pacer", rule, describe(labels))
     check_integers("Pacer", "labels", labels)
+    num_classes = logits.shape[1]
+    rule = f"labels must be in 0..{num_classes - 1}, as there are {num_classes} logits each"
+    check_inside("Pacer", rule, labels, num_classes)
     return labels.long()

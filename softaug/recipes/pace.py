@@ -13,8 +13,11 @@ from softaug.checks import (
     refuse,
 )
 from softaug.recipes.crops import Crop, NormalOffsets, NormalWindows
+from softaug.transforms.paced import BY
 
 RULES = ("none", "accuracy-line", "held-out-gap", "confidence-match")
+TO_GOAL = ("accuracy-line", "confidence-match")
+GOAL = 0.95
 WHO = "augment.pace"
 
 
@@ -26,12 +29,15 @@ class Pace:
     """sigma rises after an epoch with: accuracy on augmented images above a line over the epochs;
     accuracy on them above that on clean held-out images; true classes given more than a growing
     share of what targets ask; else it falls. none leaves it as it is"""
-    goal: float = 0.95
+    goal: float = GOAL
     """where the line of accuracy, or the share of what targets ask, ends"""
     held_out: int = 0
     """training images that are not trained on, for held-out-gap"""
     find_k: bool = False
     """for confidence-match: the crop's k follows the accuracy on what is visible, by like steps"""
+    by: Literal["all", "class", "sample"] = "all"
+    """classes, or training images, that are ahead of all together get up to twice the overall
+    sigma, those behind down to half of it; for accuracy-line and confidence-match"""
     factor: float = 1.15
     """of one change of sigma"""
     least: float = 0.05
@@ -42,6 +48,7 @@ class Pace:
     def __post_init__(self) -> None:
         check_choice(WHO, "rule", self.rule, RULES)
         check_share(WHO, "goal", self.goal)
+        check_choice(WHO, "by", self.by, BY)
         check_whole(WHO, "held_out", self.held_out, least=0)
         check_switch(WHO, "find_k", self.find_k)
         check_range(WHO, "(least, most)", (self.least, self.most))
@@ -62,6 +69,11 @@ def _check_for_rule(pace: Pace) -> None:
         refuse(WHO, "held_out must be above 0 for held-out-gap", 0, remedy)
     if pace.rule != "held-out-gap" and pace.held_out:
         refuse(WHO, "held_out is for held-out-gap", f"{pace.held_out} with {pace.rule}")
+    if pace.rule == "held-out-gap" and pace.goal != GOAL:
+        refuse(WHO, f"goal is for {' and '.join(TO_GOAL)}", f"{pace.goal:g} with {pace.rule}")
+    if pace.rule not in TO_GOAL and pace.by != "all":
+        rule = f'by "{pace.by}" is for {" and ".join(TO_GOAL)}'
+        refuse(WHO, rule, pace.rule, "choose one of them, or by all")
     if pace.rule != "confidence-match" and pace.find_k:
         refuse(WHO, "find_k is for confidence-match", f"it with {pace.rule}")
 

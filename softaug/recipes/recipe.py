@@ -348,9 +348,11 @@ def _check_together(recipe: Recipe) -> None:
         refuse("recipe", rule, recipe.data.name, "small images are cropped by offsets")
     if recipe.data.unreadable == "skip":
         _check_skipping(recipe)
-    if recipe.augment.pace.find_k and recipe.mix.kind != "none":
-        rule = "augment.pace.find_k is for labels of one image"
-        refuse("recipe", rule, f"mix {recipe.mix.kind}")
+    pace = recipe.augment.pace
+    for setting, given in {"find_k": pace.find_k, 'by "sample"': pace.by == "sample"}.items():
+        if given and recipe.mix.kind != "none":
+            rule = f"augment.pace.{setting} is for labels of one image"
+            refuse("recipe", rule, f"mix {recipe.mix.kind}")
 
 
 def _check_skipping(recipe: Recipe) -> None:

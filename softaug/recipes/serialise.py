@@ -11,7 +11,11 @@ from softaug.recipes.pace import Pace
 from softaug.recipes.pretrain import AnyRecipe
 
 ABSENT = "(absent)"
-LATER = {"augment": {"pace": asdict(Pace())}}  # parts of fields that recipes once did not have
+# What tables of recipes once did not have, oldest first, and what leaves all as it was.
+LATER: dict[str, dict[str, Any]] = {
+    "augment": {"pace": asdict(Pace())},
+    "augment.pace": {"by": "all"},
+}
 
 
 def as_dict(recipe: AnyRecipe) -> dict[str, Any]:
@@ -32,10 +36,19 @@ def from_dict(values: Mapping[str, Any]) -> AnyRecipe:
 
 def as_of_today(values: Any) -> Any:
     """A recipe of whatever age, with fields that came later at what leaves all as it was."""
+    for path, added in LATER.items():
+        values = _with(values, path.split("."), added)
+    return values
+
+
+def _with(values: Any, path: list[str], added: Mapping[str, Any]) -> Any:
+    """`values` whose table at `path`, if there is one, has what is `added` too."""
     if not isinstance(values, Mapping):
         return values
-    older = {name: added for name, added in LATER.items() if isinstance(values.get(name), Mapping)}
-    return {**values, **{name: {**added, **values[name]} for name, added in older.items()}}
+    if not path:
+        return {**added, **values}
+    first, *rest = path
+    return {**values, first: _with(values[first], rest, added)} if first in values else values
 
 
 def _build(kind: Any, value: Any, path: str) -> Any:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from torch import Tensor
@@ -32,6 +33,7 @@ from softaug.transforms import (
 )
 from softaug.transforms.base import SoftTransform
 from softaug.transforms.fill import Fill
+from softaug.transforms.paced import AUTO, Paced
 
 AnyTransform = SoftTransform[Any]
 
@@ -66,10 +68,13 @@ class Chain:
         return " -> ".join(map(repr, self.transforms))
 
 
-def build_chain(augment: Augment, data_mean: Sequence[float], size: int) -> Chain:
+def build_chain(
+    augment: Augment, data_mean: Sequence[float], size: int, own: Tensor | None = None
+) -> Chain:
     """The transforms in their order; `data_mean` is a grey level for each channel.
 
-    `size` is the edge that windows are resized to; other crops keep that of the images.
+    `size` is the edge that windows are resized to; other crops keep that of the images. `own`
+    are sigmas of the crop for each sample [N], by its place in the data set.
     """
     fills: dict[str, Fill] = {
         "data-mean": tuple(round(mean) for mean in data_mean),
@@ -78,7 +83,7 @@ def build_chain(augment: Augment, data_mean: Sequence[float], size: int) -> Chai
     }
     made: dict[str, AnyTransform | None] = {
         "flip": HorizontalFlip() if augment.flip else None,
-        "crop": _crop(augment.crop, fills, size),
+        "crop": _crop(augment.crop, fills, size, own),
         "policy": _policy(augment),
         "noise": _noise(augment),
         "cutout": _cutout(augment, fills),
@@ -87,16 +92,24 @@ def build_chain(augment: Augment, data_mean: Sequence[float], size: int) -> Chai
     return Chain([transform for transform in steps if transform is not None])
 
 
-def _crop(crop: Crop, fills: Mapping[str, Fill], size: int) -> AnyTransform:
+def _crop(crop: Crop, fills: Mapping[str, Fill], size: int, own: Tensor | None) -> AnyTransform:
     k = _k(crop.k)
     if isinstance(crop, UniformOffsets):
         return UniformCrop(crop.reach, k, fills[crop.fill])
-    if isinstance(crop, NormalOffsets):
-        return SoftCrop(crop.sigma, k, fills[crop.fill])
     if isinstance(crop, UniformWindows):
         return UniformResizedCrop(size, crop.scale, crop.ratio, k, crop.antialias)
+    soft = SoftCrop if isinstance(crop, NormalOffsets) else partial(SoftResizedCrop, size)
     settings = vars(crop) | {"k": k, "fill": fills[crop.fill]}
-    return SoftResizedCrop(size, **settings)
+    if own is None:
+        return soft(**settings)
+    return _with_own(soft(**settings | {"sigma": AUTO}), own)
+
+
+def _with_own(crop: SoftCrop | SoftResizedCrop, own: Tensor) -> AnyTransform:
+    assert isinstance(crop.sigma, Paced), "it was made so"
+    crop.sigma.divide("sample", len(own))
+    crop.sigma.set(own)
+    return crop
 
 
 def _noise(augment: Augment) -> AnyTransform | None:

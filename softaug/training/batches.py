@@ -46,7 +46,6 @@ class Batches(Steps[Batch]):
     """
 
     recipe: Recipe
-    strength: Strength | None = None
 
     def __init__(
         self,
@@ -62,8 +61,18 @@ class Batches(Steps[Batch]):
         self.clock = clock
         self.mix = image_mixing(recipe.mix)
         self.by_epoch = recipe.augment.pace.on
-        self._chains: dict[Augment, Chain] = {}
+        self.strength = None
         self._try_chains()
+
+    @property
+    def strength(self) -> Strength | None:
+        """What a pacer has set for the epoch in hand."""
+        return self._strength
+
+    @strength.setter
+    def strength(self, strength: Strength | None) -> None:
+        self._strength = strength
+        self._chains: dict[Augment, Chain] = {}  # those of another may have another's table
 
     def __getitem__(self, step: int) -> Batch:
         together, rows = self.index(step), self.rows(step)
@@ -123,7 +132,8 @@ class Batches(Steps[Batch]):
             assert self.strength.epoch == epoch, "a strength holds for one epoch"
             augment = at_strength(augment, self.strength)
         if augment not in self._chains:
-            self._chains[augment] = build_chain(augment, self.data_mean, self.recipe.data.size)
+            own = None if self.strength is None else self.strength.own
+            self._chains[augment] = build_chain(augment, self.data_mean, self.recipe.data.size, own)
         return self._chains[augment]
 
     def _try_chains(self) -> None:

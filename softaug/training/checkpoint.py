@@ -55,8 +55,7 @@ def save(
         raise OSError(failed.errno, _explain(failed, folder)) from failed
     unfinished.rename(final)
     _sync(folder)
-    for old in steps(folder)[:-KEPT]:
-        shutil.rmtree(old)
+    _prune(folder)
     return final
 
 
@@ -76,6 +75,7 @@ def newest(folder: Path, report: Callable[[str], None] = print) -> Checkpoint | 
             continue
         for bad, reason in damaged.items():
             report(f"checkpoint {bad.name} is damaged ({reason}); set aside as {_set_aside(bad)}")
+        _prune(folder)  # a kill may have come before it was done
         return whole
     if damaged:
         raise ValueError(
@@ -83,6 +83,12 @@ def newest(folder: Path, report: Callable[[str], None] = print) -> Checkpoint | 
             "delete the run's folder to begin again"
         )
     return None
+
+
+def _prune(folder: Path) -> None:
+    """Drop all but the last two checkpoints."""
+    for old in steps(folder)[:-KEPT]:
+        shutil.rmtree(old)
 
 
 def _set_aside(path: Path) -> str:

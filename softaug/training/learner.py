@@ -35,8 +35,10 @@ class Learner(Descent):
         self.loss = loss.to(self.team.device)
         self.hidden, self.pacer = hidden, pacer
 
-    def step(self, step: int, images: Tensor, label: AnyLabel, num: int) -> Tensor:
-        """Learn from this process's share of a batch of `num` images.
+    def step(
+        self, step: int, images: Tensor, label: AnyLabel, num: int, sample: Tensor | None = None
+    ) -> Tensor:
+        """Learn from this process's share of a batch of `num` images, its `sample`s [B].
 
         Returns, without waiting for the device, each sample's loss and whether it was wrong,
         [B, 2].
@@ -48,7 +50,8 @@ class Learner(Descent):
         if self.loss.base is not None:
             self.loss.base.gather(logits, label)
         if self.pacer is not None:
-            self.pacer.watch(logits, label)
+            own = sample if self.pacer.by == "sample" else None
+            self.pacer.watch(logits, label, sample=own)
         wrong = logits.detach().argmax(1) != main_label(label)
         return torch.stack([losses.detach().float(), wrong.float()], dim=1)
 
@@ -67,4 +70,5 @@ class Learner(Descent):
             self.loss.base.next_epoch()
 
     def _own_tensors(self) -> dict[str, dict[str, Tensor]]:
-        return {"loss": dict(self.loss.state_dict())}
+        tables = {} if self.pacer is None else self.pacer.tables()
+        return {"loss": dict(self.loss.state_dict()), "pacer": tables}

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import NamedTuple
 
+from torch import Tensor
+
 from softaug.pacing import AccuracyLine, ConfidenceMatch, HeldOutGap, Pacer, Rule
 from softaug.recipes.crops import NormalOffsets, NormalWindows
 from softaug.recipes.pace import Pace
@@ -16,9 +18,10 @@ class Strength(NamedTuple):
     epoch: int
     sigma: float
     k: float | None  # None leaves the recipe's
+    own: Tensor | None = None  # sigma of each training sample, [N]; None where all have one
 
 
-def build_pacer(augment: Augment, epochs: int) -> Pacer | None:
+def build_pacer(augment: Augment, epochs: int, num_classes: int, num_samples: int) -> Pacer | None:
     """The pacer that a recipe asks for; its crop only holds what it sets.
 
     Batches are made by crops of plain numbers (`at_strength`), so that each stays a function of
@@ -32,6 +35,8 @@ def build_pacer(augment: Augment, epochs: int) -> Pacer | None:
         SoftCrop("auto", "auto" if pace.find_k else 2.0),
         epochs,
         _rule(pace),
+        by=pace.by,
+        num={"all": None, "class": num_classes, "sample": num_samples}[pace.by],
         first=crop.sigma,
         least=pace.least,
         most=pace.most,
@@ -46,9 +51,28 @@ def _rule(pace: Pace) -> Rule:
     return (AccuracyLine if pace.rule == "accuracy-line" else ConfidenceMatch)(pace.goal)
 
 
-def strength_of(pacer: Pacer) -> Strength:
-    """What holds in the epoch that the pacer is in."""
-    return Strength(pacer.epoch, pacer.sigma, pacer.k)
+def strength_of(pacer: Pacer, labels: Tensor) -> Strength:
+    """What holds in the epoch that the pacer is in, for training samples of these `labels` [N].
+
+    A class's sigma is that of each of its samples: draws know a sample's place alone.
+    """
+    own = None if pacer.by == "all" else pacer.sigmas
+    if own is not None and pacer.by == "class":
+        own = own[labels.cpu()]
+    return Strength(pacer.epoch, pacer.sigma, pacer.k, own)
+
+
+def told(pacer: Pacer) -> dict[str, float]:
+    """What to log of the strengths that the pacer has set.
+
+    Where there are many, a tenth is below `sigma_low` and a tenth above `sigma_high`.
+    """
+    found = {"sigma": pacer.sigma} | ({} if pacer.k is None else {"k": pacer.k})
+    if pacer.by != "all":
+        ordered = pacer.sigmas.sort().values
+        tenth = len(ordered) // 10
+        found |= {"sigma_low": float(ordered[tenth]), "sigma_high": float(ordered[-1 - tenth])}
+    return found
 
 
 def at_strength(augment: Augment, strength: Strength) -> Augment:

@@ -105,7 +105,9 @@ def make_learner(
         team=team,
         clock=clock,
         hidden=hidden_mixing(net, recipe),
-        pacer=build_pacer(recipe.augment, recipe.epochs),
+        pacer=build_pacer(
+            recipe.augment, recipe.epochs, len(data.class_names), len(data.train.labels)
+        ),
     )
 
 

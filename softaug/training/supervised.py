@@ -14,7 +14,7 @@ from softaug.training.job import Job
 from softaug.training.learner import Learner
 from softaug.training.measure import measure, predict
 from softaug.training.options import RunOptions
-from softaug.training.pacing import strength_of
+from softaug.training.pacing import strength_of, told
 from softaug.training.processes import Processes
 from softaug.training.run import run_job
 from softaug.training.setup import files_sha256, make_learner
@@ -50,7 +50,7 @@ class Supervised(Job[Learner]):
     def learn(self, step: int, batch: Batch) -> Tensor:
         images = batch.images.to(self.team.device, non_blocking=True)
         label = batch.label.to(self.team.device, non_blocking=True)
-        return self.learner.step(step, images, label, batch.num_global)
+        return self.learner.step(step, images, label, batch.num_global, batch.sample)
 
     def measure(self) -> dict[str, Any]:
         return measure(self.learner, self.data.measured, self.workers)
@@ -59,8 +59,7 @@ class Supervised(Job[Learner]):
         super().next_epoch()
         if self.pacer is None:
             return {}
-        ended = {"sigma": self.pacer.sigma}
-        ended |= {} if self.pacer.k is None else {"k": self.pacer.k}
+        ended = told(self.pacer)
         if self.data.held_out is not None:
             self._watch_held_out(self.pacer, self.data.held_out)
         self.pacer.next_epoch()
@@ -72,11 +71,13 @@ class Supervised(Job[Learner]):
         if self.pacer is None:
             return {}
         self.pacer.share()
-        return {"pacer": self.pacer.state_dict()}
+        state = self.pacer.state_dict()
+        state.pop("tables", None)  # the learner has them, as tensors
+        return {"pacer": state}
 
     def load_state(self, state: dict[str, Any]) -> None:
         if self.pacer is not None:
-            self.pacer.load_state_dict(state["pacer"])
+            self.pacer.load_state_dict({**state["pacer"], "tables": self.pacer.tables()})
             self._pass_strength()
 
     def _watch_held_out(self, pacer: Pacer, source: Source) -> None:
@@ -88,7 +89,7 @@ class Supervised(Job[Learner]):
     def _pass_strength(self) -> None:
         """Have batches know what holds in the epoch that begins."""
         if self.pacer is not None:
-            self.batches.strength = strength_of(self.pacer)
+            self.batches.strength = strength_of(self.pacer, self.data.train.labels)
 
     def describe(self, other: float) -> str:
         return f"error {other:.1%}"

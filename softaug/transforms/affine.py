@@ -12,6 +12,7 @@ from softaug.checks import check_share, describe, refuse
 from softaug.transforms.affine_map import inverse_map, render, share_in_frame
 from softaug.transforms.base import SoftTransform
 from softaug.transforms.fill import Fill, check_fill, fill_values
+from softaug.transforms.paced import Samples
 
 Range = float | Sequence[float]
 
@@ -63,7 +64,7 @@ class SoftAffine(SoftTransform[AffineParams]):
         self.shear = _check_shear(self.name, shear)
         self.fill = check_fill(self.name, fill)
 
-    def _draw(self, uniform: Tensor, height: int, width: int) -> AffineParams:
+    def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> AffineParams:
         right, down = self.translate[0] * width, self.translate[1] * height
         shears = (*self.shear, 0.0, 0.0)
         params = AffineParams(

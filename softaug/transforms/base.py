@@ -14,7 +14,7 @@ from softaug.draws import DrawKey, send, uniforms
 from softaug.label import SoftLabel
 from softaug.softening import retained
 from softaug.transforms.own_k import own_k
-from softaug.transforms.paced import AUTO, Auto, Paced
+from softaug.transforms.paced import AUTO, Auto, Paced, Samples
 
 Labels = Tensor | int | SoftLabel
 Power = float | Sequence[float] | Auto  # k: one number, one for each class, or a pacer's
@@ -68,16 +68,27 @@ class SoftTransform(nn.Module, Generic[P], ABC):
         check_images(self.name, images)
         assert isinstance(images, Tensor)
         _check_labels(self.name, images, labels)
-        params = self.draw(images, generator=generator, key=key)
+        params = self.draw(images, labels=labels, generator=generator, key=key)
         return self.apply(images, params), self.report(labels, params)
 
     def draw(
-        self, images: Tensor, *, generator: Generator | None = None, key: DrawKey | None = None
+        self,
+        images: Tensor,
+        *,
+        labels: Labels | None = None,
+        generator: Generator | None = None,
+        key: DrawKey | None = None,
     ) -> P:
-        """Parameters for each image, each [B] (B = 1 for one image); reads only the shape."""
+        """Parameters for each image, each [B] (B = 1 for one image); reads only the shape.
+
+        `labels` are needed only where a pacer gives each class a strength of its own.
+        """
         check_images(self.name, images)
         uniform = uniforms(self.name, images, self.num_uniforms, self.purpose, generator, key)
-        return _on(images.device, self._draw(uniform, images.shape[-2], images.shape[-1]))
+        classes = None if labels is None else _classes(labels)
+        samples = Samples(classes, None if key is None else key.index)
+        drawn = self._draw(uniform, images.shape[-2], images.shape[-1], samples)
+        return _on(images.device, drawn)
 
     @overload
     def apply(self, images: Tensor, params: P) -> Tensor: ...
@@ -105,7 +116,7 @@ class SoftTransform(nn.Module, Generic[P], ABC):
     def report(self, labels: Labels, params: P) -> SoftLabel:
         """The labels with what is left of them; a `SoftLabel` composes by multiplication."""
         before = labels.retained if isinstance(labels, SoftLabel) else None
-        label = labels.label if isinstance(labels, SoftLabel) else labels
+        label = _classes(labels)
         kept = self._kept(label, params)
         if isinstance(label, Tensor) and label.ndim == 1:
             now = kept.float()
@@ -124,8 +135,11 @@ class SoftTransform(nn.Module, Generic[P], ABC):
         return retained(params.visible, own_k(self.name, self.k, label, like=params.visible))
 
     @abstractmethod
-    def _draw(self, uniform: Tensor, height: int, width: int) -> P:
-        """Parameters from uniform numbers [B, num_uniforms], for images of this size."""
+    def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> P:
+        """Parameters from uniform numbers [B, num_uniforms], for images of this size.
+
+        `samples` are for `setting`, where a strength may be a class's or a sample's own.
+        """
 
     @abstractmethod
     def _render(self, batch: Tensor, params: P) -> Tensor:
@@ -134,6 +148,10 @@ class SoftTransform(nn.Module, Generic[P], ABC):
     def extra_repr(self) -> str:
         shown = {n: v for n, v in vars(self).items() if n != "training" and n[0] != "_"}
         return ", ".join(f"{name}={value!r}" for name, value in shown.items())
+
+
+def _classes(labels: Labels) -> Tensor | int:
+    return labels.label if isinstance(labels, SoftLabel) else labels
 
 
 def _check_power(who: str, k: Any) -> float | tuple[float, ...] | Paced:
@@ -168,7 +186,7 @@ def check_pair(who: str, sample: Any) -> tuple[Any, Any]:
 
 
 def _check_labels(who: str, images: Tensor, labels: Any) -> None:
-    label = labels.label if isinstance(labels, SoftLabel) else labels
+    label = _classes(labels)
     if isinstance(label, Tensor):
         check_integers(who, "labels", label)
     if images.ndim == 3:

@@ -12,6 +12,7 @@ from softaug.transforms.base import SoftTransform
 from softaug.transforms.chosen import put_chosen
 from softaug.transforms.hue import adjust_hue
 from softaug.transforms.operations import check_operable
+from softaug.transforms.paced import Samples
 from softaug.transforms.photometric import adjust_brightness, adjust_contrast, adjust_saturation
 
 ADJUST = (adjust_brightness, adjust_contrast, adjust_saturation, adjust_hue)
@@ -60,7 +61,7 @@ class ColourJitter(SoftTransform[JitterParams]):
     def _widths(self) -> tuple[float, ...]:
         return self.brightness, self.contrast, self.saturation, self.hue
 
-    def _draw(self, uniform: Tensor, height: int, width: int) -> JitterParams:
+    def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> JitterParams:
         columns = zip(uniform[:, :4].unbind(1), self._widths, strict=True)
         factors = [_between(u, max(0.0, 1 - width), 1 + width) for u, width in columns]
         factors[_HUE] = _between(uniform[:, _HUE], -self.hue, self.hue)

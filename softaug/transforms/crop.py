@@ -10,7 +10,7 @@ from softaug.checks import check_whole, refuse
 from softaug.draws import truncated_normal
 from softaug.transforms.base import Power, SoftTransform, pixel_rows
 from softaug.transforms.fill import Fill, check_fill, fill_values
-from softaug.transforms.paced import Auto, check_setting, setting
+from softaug.transforms.paced import Auto, Samples, check_setting, setting
 
 
 class CropParams(NamedTuple):
@@ -31,13 +31,13 @@ class _ShiftedCrop(SoftTransform[CropParams]):
         self.fill = check_fill(self.name, fill)
 
     @abstractmethod
-    def _offsets(self, uniform: Tensor, edge: int, longer: int) -> Tensor:
+    def _offsets(self, uniform: Tensor, edge: int, longer: int, samples: Samples) -> Tensor:
         """Whole offsets [B] along an axis, given its edge and the image's longer edge."""
 
-    def _draw(self, uniform: Tensor, height: int, width: int) -> CropParams:
+    def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> CropParams:
         longer = max(height, width)
-        dx = self._offsets(uniform[:, 0], width, longer)
-        dy = self._offsets(uniform[:, 1], height, longer)
+        dx = self._offsets(uniform[:, 0], width, longer, samples)
+        dy = self._offsets(uniform[:, 1], height, longer, samples)
         left = (width - dx.abs()) * (height - dy.abs())
         return CropParams(dx, dy, left.to(uniform.dtype) / (height * width))
 
@@ -66,8 +66,8 @@ class SoftCrop(_ShiftedCrop):
         super().__init__(k, fill)
         self.sigma = check_setting(self.name, "sigma", sigma)
 
-    def _offsets(self, uniform: Tensor, edge: int, longer: int) -> Tensor:
-        sd = setting(self.name, "sigma", self.sigma) * longer
+    def _offsets(self, uniform: Tensor, edge: int, longer: int, samples: Samples) -> Tensor:
+        sd = setting(self.name, "sigma", self.sigma, samples, uniform) * longer
         return truncated_normal(uniform, sd, limit=edge).trunc().long()
 
 
@@ -84,7 +84,7 @@ class UniformCrop(_ShiftedCrop):
         super().__init__(k, fill)
         self.reach = check_whole(self.name, "reach", reach, least=0)
 
-    def _offsets(self, uniform: Tensor, edge: int, longer: int) -> Tensor:
+    def _offsets(self, uniform: Tensor, edge: int, longer: int, samples: Samples) -> Tensor:
         if self.reach >= edge:
             remedy = "a larger shift would leave nothing of the image"
             refuse(self.name, f"reach must be below the image's edge {edge}", self.reach, remedy)

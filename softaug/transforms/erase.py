@@ -9,6 +9,7 @@ from torch import Tensor
 from softaug.checks import check_share, check_whole, describe, refuse
 from softaug.transforms.base import Power, SoftTransform, pixel_columns, pixel_rows
 from softaug.transforms.fill import Fill, check_fill, fill_values
+from softaug.transforms.paced import Samples
 
 
 class EraseParams(NamedTuple):
@@ -59,7 +60,7 @@ class SoftErase(_Erase):
         self.ratio = _check_range(self.name, "ratio", ratio, most=math.inf)
         self.p = check_share(self.name, "p", p)
 
-    def _draw(self, uniform: Tensor, height: int, width: int) -> EraseParams:
+    def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> EraseParams:
         small, large = self.area
         flat, tall = map(math.log, self.ratio)
         pixels = (small + (large - small) * uniform[:, 0]) * height * width
@@ -86,7 +87,7 @@ class SoftCutout(_Erase):
         super().__init__(k, fill)
         self.length = check_whole(self.name, "length", length, least=1)
 
-    def _draw(self, uniform: Tensor, height: int, width: int) -> EraseParams:
+    def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> EraseParams:
         top, bottom = self._side(uniform[:, 0], height)
         left, right = self._side(uniform[:, 1], width)
         return _rectangle(top, left, bottom - top, right - left, height * width)

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from softaug.checks import check_share
 from softaug.transforms.base import SoftTransform
+from softaug.transforms.paced import Samples
 
 
 class FlipParams(NamedTuple):
@@ -32,7 +33,7 @@ class HorizontalFlip(SoftTransform[FlipParams]):
         super().__init__(k=1.0)
         self.p = check_share(self.name, "p", p)
 
-    def _draw(self, uniform: Tensor, height: int, width: int) -> FlipParams:
+    def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> FlipParams:
         flipped = uniform[:, 0] < self.p
         return FlipParams(flipped, torch.ones_like(uniform[:, 0]))
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from softaug.checks import check_positive
 from softaug.draws import normal_field, truncated_normal
 from softaug.transforms.base import Power, SoftTransform
-from softaug.transforms.paced import Auto, check_setting, setting
+from softaug.transforms.paced import Auto, Samples, check_setting, setting
 
 
 class NoiseParams(NamedTuple):
@@ -37,8 +37,8 @@ class SoftNoise(SoftTransform[NoiseParams]):
         self.sigma = check_setting(self.name, "sigma", sigma)
         self.noise_sd = check_positive(self.name, "noise_sd", noise_sd)
 
-    def _draw(self, uniform: Tensor, height: int, width: int) -> NoiseParams:
-        sd = setting(self.name, "sigma", self.sigma)
+    def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> NoiseParams:
+        sd = setting(self.name, "sigma", self.sigma, samples, uniform)
         alpha = truncated_normal(uniform[:, 0], sd, limit=1)
         field = (uniform[:, 1] * 2**32).long()
         return NoiseParams(alpha, field, 1 - alpha.abs())

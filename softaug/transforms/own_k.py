@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from softaug.checks import eager_on_cpu, refuse
+from softaug.checks import check_inside
 from softaug.draws import send
 
 
@@ -14,14 +14,7 @@ def own_k(who: str, powers: tuple[float, ...], label: Tensor | int, like: Tensor
     tensor([2.5000, 1.5000])
     """
     labels = torch.as_tensor(label).reshape(-1).long()
-    if eager_on_cpu(labels):
-        _check_known(who, labels, len(powers))
+    rule = f"k is for {len(powers)} classes, so labels must be in 0..{len(powers) - 1}"
+    check_inside(who, rule, labels, len(powers), "give one k for each class")
     table = send(torch.tensor(powers, dtype=like.dtype), like.device)
     return table[send(labels, like.device)]
-
-
-def _check_known(who: str, labels: Tensor, num_classes: int) -> None:
-    outside = (labels < 0) | (labels >= num_classes)
-    if bool(outside.any()):
-        rule = f"k is for {num_classes} classes, so labels must be in 0..{num_classes - 1}"
-        refuse(who, rule, int(labels[outside][0]), "give one k for each class")

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from softaug.checks import describe, refuse
 from softaug.transforms.base import SoftTransform
+from softaug.transforms.paced import Samples
 
 
 class SeedParams(NamedTuple):
@@ -33,7 +34,7 @@ class PerSample(SoftTransform[SeedParams]):
         super().__init__(k=1.0)
         self.transform = transform
 
-    def _draw(self, uniform: Tensor, height: int, width: int) -> SeedParams:
+    def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> SeedParams:
         seed = (uniform[:, 0] * 2**32).long()
         return SeedParams(seed, torch.ones_like(uniform[:, 0]))
 

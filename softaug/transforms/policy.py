@@ -13,6 +13,7 @@ from softaug.transforms.curves import AnyCurve, find_curves
 from softaug.transforms.each_operation import apply_each, shares_in_frame
 from softaug.transforms.fill import Fill, check_fill
 from softaug.transforms.operations import OPERATIONS
+from softaug.transforms.paced import Samples
 
 _LAST_BIN = 30  # magnitudes are 31 even steps from 0 to the widest
 _TRIVIAL_SHIFT = 32  # pixels, whatever the image's size
@@ -87,7 +88,7 @@ class SoftPolicy(SoftTransform[PolicyParams]):
         rows = zip(params.operation.tolist(), params.strength.tolist(), strict=True)
         return [[(names[i], s) for i, s in zip(*row, strict=True)] for row in rows]
 
-    def _draw(self, uniform: Tensor, height: int, width: int) -> PolicyParams:
+    def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> PolicyParams:
         num_ops = self.num_ops or 1
         operation = (uniform[:, :num_ops] * len(OPERATIONS)).floor().long()
         sign = 1 - 2 * (uniform[:, num_ops : 2 * num_ops] < 0.5).to(uniform.dtype)

@@ -9,7 +9,7 @@ from softaug.checks import check_choice, check_range, check_whole, refuse
 from softaug.draws import truncated_normal
 from softaug.transforms.base import Power
 from softaug.transforms.fill import Fill
-from softaug.transforms.paced import Auto, check_setting, setting
+from softaug.transforms.paced import Auto, Samples, check_setting, setting
 from softaug.transforms.windows import WindowCrop
 
 OFFSETS = {"half": 0.5, "literal": 1.0}  # of sigma (W + w)
@@ -59,17 +59,20 @@ class SoftResizedCrop(WindowCrop):
         check_choice(self.name, "relative_to", relative_to, RELATIVE_TO)
         self.offsets, self.relative_to = offsets, relative_to
 
-    def _windows(self, uniform: Tensor, height: Tensor, width: Tensor) -> tuple[Tensor, ...]:
-        across = self._length(uniform[:, 0], self._longest(width, height))
-        down = self._length(uniform[:, 1], self._longest(height, width))
-        left = self._start(uniform[:, 2], width, across)
-        top = self._start(uniform[:, 3], height, down)
+    def _windows(
+        self, uniform: Tensor, height: Tensor, width: Tensor, samples: Samples
+    ) -> tuple[Tensor, ...]:
+        sigma = setting(self.name, "sigma", self.sigma, samples, uniform)
+        across = self._length(uniform[:, 0], self._longest(width, height), sigma)
+        down = self._length(uniform[:, 1], self._longest(height, width), sigma)
+        left = self._start(uniform[:, 2], width, across, sigma)
+        top = self._start(uniform[:, 3], height, down, sigma)
         return left, top, across, down
 
     def _longest(self, edge: Tensor, other: Tensor) -> Tensor:
         return torch.minimum(edge, other) if self.relative_to == "short-edge" else edge
 
-    def _length(self, uniform: Tensor, longest: Tensor) -> Tensor:
+    def _length(self, uniform: Tensor, longest: Tensor, sigma: float | Tensor) -> Tensor:
         """What is left of an edge: a rectified normal loss, clipped."""
         edge = longest.to(uniform.dtype)
         if self.relative_to == "pixels":
@@ -77,13 +80,13 @@ class SoftResizedCrop(WindowCrop):
         else:
             most = edge * (self.size - self.min_size) / self.size
         normal = math.sqrt(2) * torch.erfinv(2 * uniform - 1)
-        sigma = setting(self.name, "sigma", self.sigma)
         lost = torch.minimum((sigma * most * normal).clamp(min=0), most)
         return longest - lost.floor().long()
 
-    def _start(self, uniform: Tensor, edge: Tensor, length: Tensor) -> Tensor:
+    def _start(
+        self, uniform: Tensor, edge: Tensor, length: Tensor, sigma: float | Tensor
+    ) -> Tensor:
         """Where the window begins: central, then shifted by whole pixels, toward zero."""
-        sigma = setting(self.name, "sigma", self.sigma)
         sd = 2 * OFFSETS[self.offsets] * sigma  # in units of the largest shift, (W + w) / 2
         shift = truncated_normal(uniform, sd, limit=1) * (edge + length) / 2
         start = (edge - length).div(2, rounding_mode="floor") + shift.trunc().long()
@@ -113,7 +116,9 @@ class UniformResizedCrop(WindowCrop):
         self.scale = check_range(self.name, "scale", scale, most=1.0)
         self.ratio = check_range(self.name, "ratio", ratio)
 
-    def _windows(self, uniform: Tensor, height: Tensor, width: Tensor) -> tuple[Tensor, ...]:
+    def _windows(
+        self, uniform: Tensor, height: Tensor, width: Tensor, samples: Samples
+    ) -> tuple[Tensor, ...]:
         area = _between(uniform[:, :TRIES], *self.scale) * (height * width)[:, None]
         ratio = _between(uniform[:, TRIES:-2], *map(math.log, self.ratio)).exp()  # [B, tries]
         across, down = (area * ratio).sqrt().round().long(), (area / ratio).sqrt().round().long()

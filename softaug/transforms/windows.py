@@ -20,6 +20,7 @@ from softaug.draws import DrawKey, uniforms
 from softaug.label import SoftLabel
 from softaug.transforms.base import Labels, Power, SoftTransform, check_pair
 from softaug.transforms.fill import Fill, check_fill, fill_values
+from softaug.transforms.paced import Samples
 from softaug.transforms.shown import shown
 
 Length = int | Tensor  # of an edge in pixels: one for all images, or one each [B]
@@ -80,25 +81,31 @@ class WindowCrop(SoftTransform[WindowParams]):
         return to_pil_image(window), label  # type: ignore[no-untyped-call]
 
     @abstractmethod
-    def _windows(self, uniform: Tensor, height: Tensor, width: Tensor) -> tuple[Tensor, ...]:
+    def _windows(
+        self, uniform: Tensor, height: Tensor, width: Tensor, samples: Samples
+    ) -> tuple[Tensor, ...]:
         """Left, top, width and height of a window on each image, all [B] int64.
 
         Some of the image is in every window.
         """
 
-    def draw_for(self, height: Tensor, width: Tensor, key: DrawKey) -> WindowParams:
+    def draw_for(
+        self, height: Tensor, width: Tensor, key: DrawKey, labels: Tensor | None = None
+    ) -> WindowParams:
         """Windows for images of these sizes, [B] each, before any of them is decoded.
 
-        The same as `draw` gives for each image.
+        The same as `draw` gives for each image; `labels` are needed where it needs them.
         """
         _check_edges(self.name, height, width)
         no_pixels = torch.empty(1, 1, 1, 1).expand(len(height), -1, -1, -1)
         uniform = uniforms(self.name, no_pixels, self.num_uniforms, self.purpose, None, key)
-        return self._draw(uniform, height, width)
+        return self._draw(uniform, height, width, Samples(labels, key.index))
 
-    def _draw(self, uniform: Tensor, height: Length, width: Length) -> WindowParams:
+    def _draw(
+        self, uniform: Tensor, height: Length, width: Length, samples: Samples
+    ) -> WindowParams:
         height, width = _each(height, uniform), _each(width, uniform)
-        left, top, across, down = self._windows(uniform, height, width)
+        left, top, across, down = self._windows(uniform, height, width, samples)
         seen = _overlap(left, across, width) * _overlap(top, down, height)
         whole = height * width if self.share_of == "image" else across * down
         return WindowParams(left, top, across, down, seen.to(uniform.dtype) / whole)

@@ -53,6 +53,12 @@ def test_windows_say_what_is_not_as_usual():
     assert "sigma 0.3, offsets literal; k = 2" in words[1]
 
 
+def test_a_strength_that_each_sample_has_is_called_its_own():
+    pace = Pace("confidence-match", by="sample")
+    words = said(Augment(NormalOffsets(0.1), pace=pace))
+    assert "then paced by confidence-match, each sample its own)" in words
+
+
 def test_a_strength_that_is_paced_is_that_of_the_first_epoch():
     augment = Augment(NormalOffsets(0.1), flip=False, pace=Pace("accuracy-line"))
     assert said(augment) == (

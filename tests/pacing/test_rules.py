@@ -1,8 +1,9 @@
 import math
 
 import pytest
+import torch
 
-from softaug.pacing import AccuracyLine, ConfidenceMatch, HeldOutGap, Seen
+from softaug.pacing import AccuracyLine, ConfidenceMatch, HeldOutGap, Means, PartsRule, Seen
 
 SEEN = Seen(progress=0.5, chance=0.1, accuracy=0.6, given=0.4, asked=0.8, held_out=0.7)
 
@@ -46,3 +47,25 @@ def test_a_goal_that_is_no_share_is_refused(make, goal):
 def test_a_margin_that_is_no_difference_of_shares_is_refused(margin):
     with pytest.raises(ValueError, match=r"HeldOutGap: margin must be a number in -1\.\.1, got"):
         HeldOutGap(margin)
+
+
+def test_accuracy_is_ahead_of_that_of_all_together():
+    own = Means(torch.tensor([0.2, 0.5, 0.9]), torch.zeros(3), torch.ones(3))
+    together = Means(torch.tensor(0.5), torch.tensor(0.0), torch.tensor(1.0))
+    assert AccuracyLine().ahead(own, together, 0.1).tolist() == pytest.approx([-0.3, 0, 0.4])
+
+
+@pytest.mark.parametrize("share", [0.2, 0.9])
+def test_who_gives_the_common_share_of_what_is_asked_is_level_at_any_softness(share):
+    asked = torch.tensor([0.2, 0.5, 1.0, 1.0], dtype=torch.float64)
+    given = 0.1 + share * (asked - 0.1)
+    given[3] += 0.05
+    own = Means(torch.ones(4), given, asked)
+    together = Means(torch.tensor(1.0), 0.1 + share * (asked.mean() - 0.1), asked.mean())
+    found = ConfidenceMatch().ahead(own, together, 0.1)
+    assert found.tolist() == pytest.approx([0, 0, 0, 0.05])
+
+
+def test_a_gap_to_held_out_images_tells_no_parts_apart():
+    assert not isinstance(HeldOutGap(), PartsRule)
+    assert isinstance(ConfidenceMatch(), PartsRule)

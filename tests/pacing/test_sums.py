@@ -4,7 +4,12 @@ import pytest
 import torch
 
 from softaug import MixedLabel, SoftLabel, confidence, retained
-from softaug.pacing.sums import BINS, UNIT, empty, summed
+from softaug.pacing import sums
+from softaug.pacing.sums import BINS, UNIT, each, empty
+
+
+def summed(logits, label, k=math.inf, held_out=False):
+    return sums.summed(*each(logits, label, k), held_out)
 
 
 def batch(num=40, num_classes=4):
@@ -91,6 +96,7 @@ def test_labels_that_came_from_a_loader_in_float64_are_taken():
         (torch.zeros(3, 2), torch.zeros(2).long(), "labels must be .* each of the 3 logits"),
         (torch.zeros(3, 2), 1, "labels must be .* got int 1"),
         (torch.zeros(3, 2), torch.zeros(3), "labels must be integers"),
+        (torch.zeros(3, 2), torch.tensor([0, 2, 1]), r"labels must be in 0\.\.1, .* got 2"),
     ],
 )
 def test_bad_answers_are_refused(logits, labels, message):

@@ -26,7 +26,7 @@ from softaug.training.setup import load_data
 from softaug.training.supervised import train
 from softaug.training.tracking import METRICS, Tracker
 
-PACE = Pace("confidence-match", find_k=True)
+PACE = Pace("confidence-match", find_k=True, by="sample")
 RECIPE = tiny(epochs=4, optim_ema=0.9, loss_online_smoothing=0.5, augment_pace=PACE)
 KILLS = 6  # at least, by the clock
 
@@ -135,7 +135,7 @@ def before_the_result() -> None:
 
 def killed_in_the_act(folder: Path, draw: random.Random) -> int:
     """Kill in the middle of one thing after the other; how often."""
-    files = 5  # of a checkpoint: model, optimizer, ema, state, manifest
+    files = 7  # of a checkpoint: model, optimizer, ema, loss, pacer, state, manifest
     writes = [half_a_file(draw.randint(1, 2 * files)) for _ in range(4)]
     acts = [*writes, half_a_row, before_pruning, within_pruning, before_the_result]
     codes = [wait(start(folder, act)) for act in acts]

@@ -138,6 +138,13 @@ def test_what_was_half_written_is_cleared_away(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000001"]
 
 
+def test_what_a_kill_left_of_older_ones_is_cleared_away(tmp_path):
+    save_some(tmp_path, 2, 3)
+    (tmp_path / "step-00000001").mkdir()
+    assert newest(tmp_path).state == {"step": 3}
+    assert [path.name for path in steps(tmp_path)] == ["step-00000002", "step-00000003"]
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_a_full_disk_is_named_and_earlier_ones_stay_whole(tmp_path, name, monkeypatch):
     save_some(tmp_path, 1, 2)

@@ -9,10 +9,10 @@ import torch
 from test_resume import crashed
 from tiny_runs import STEPS, rows, run, tiny, weights
 
-from softaug.recipes import Augment, NormalOffsets, Pace, UniformOffsets
+from softaug.recipes import Augment, Mix, NormalOffsets, Pace, UniformOffsets
 from softaug.training.batches import Batches
 from softaug.training.checkpoint import load, steps
-from softaug.training.pacing import Strength, build_pacer
+from softaug.training.pacing import Strength, build_pacer, strength_of, told
 from softaug.training.processes import Processes
 from softaug.training.setup import load_data
 from softaug.training.stopwatch import Stopwatch
@@ -21,6 +21,8 @@ PACES = {
     "accuracy-line": Pace("accuracy-line"),
     "held-out-gap": Pace("held-out-gap", held_out=5),
     "confidence-match": Pace("confidence-match", find_k=True),
+    "by class": Pace("accuracy-line", by="class"),
+    "by sample": Pace("confidence-match", by="sample"),
 }
 
 
@@ -105,6 +107,28 @@ def test_batches_are_made_at_the_strength_in_hand():
         made[0]
 
 
+def test_each_sample_of_a_batch_is_made_at_its_own_strength():
+    made, fixed = batches(paced("by sample")), paced(augment_pace=Pace())
+    own = torch.linspace(0.05, 0.4, 50, dtype=torch.float64)
+    made.strength = Strength(epoch=1, sigma=0.2, k=2.0, own=own)
+    found = made[STEPS]
+    for row, sample in enumerate(found.sample[:5].tolist()):
+        crop = replace(fixed.augment.crop, sigma=float(own[sample]), k=2.0)
+        alone = batches(replace(fixed, augment=replace(fixed.augment, crop=crop)))[STEPS]
+        assert torch.equal(found.images[row], alone.images[row])
+        torch.testing.assert_close(found.label.retained[row], alone.label.retained[row])
+
+
+def test_samples_have_the_strength_of_their_class():
+    pacer = build_pacer(paced("by class").augment, 4, 10, 50)
+    labels = torch.arange(50) % 10
+    pacer.watch(20 * torch.eye(10)[labels.clamp(max=4)], labels)
+    pacer.next_epoch()
+    own = strength_of(pacer, labels).own
+    assert torch.equal(own, pacer.sigmas[labels])
+    assert own[3] > own[7]
+
+
 def test_no_step_of_the_next_epoch_is_made_before_this_one_ends():
     assert batches(paced()).known_from(STEPS + 1) == range(STEPS + 1, 2 * STEPS)
     assert batches(tiny()).known_from(1) == range(1, 2 * STEPS)
@@ -122,12 +146,43 @@ def test_a_run_begun_before_recipes_had_a_pace_goes_on(tmp_path, monkeypatch):
 def test_the_checkpoint_holds_the_pacer(unbroken):
     recipe, folder = unbroken
     state = load(steps(folder / "checkpoints")[-1]).state["job"]["pacer"]
-    assert state["pacer"] == repr(build_pacer(recipe.augment, 4))
+    assert state["pacer"] == repr(build_pacer(recipe.augment, 4, 10, 50))
     assert state["epoch"] == 4
 
 
+def test_tables_are_kept_as_tensors(tmp_path):
+    run(paced("by sample"), tmp_path)
+    kept = load(steps(tmp_path / "checkpoints")[-1])
+    assert {name: list(table.shape) for name, table in kept.tensors["pacer"].items()} == {
+        "sums": [50, 4],
+        "history": [50, 4],
+        "levels": [50],
+    }
+    assert "tables" not in kept.state["job"]["pacer"]
+    assert kept.tensors["pacer"]["levels"].unique().numel() > 2
+
+
+@pytest.mark.parametrize("rule", ["by class", "by sample"])
+def test_the_spread_of_strengths_is_told(rule, tmp_path):
+    run(paced(rule), tmp_path)
+    table = rows(tmp_path)
+    assert table[0]["sigma_low"] == table[0]["sigma_high"] == 0.2
+    assert any(row["sigma_low"] < row["sigma_high"] for row in table)
+
+
+def test_a_tenth_is_below_and_a_tenth_above_what_is_told():
+    pacer = build_pacer(paced("by sample").augment, 4, 10, 50)
+    state = pacer.state_dict()
+    state["tables"]["levels"] = 10 * torch.arange(50) - 250  # thousandths of a doubling
+    pacer.load_state_dict(state)
+    found = told(pacer)
+    assert found == pytest.approx(
+        {"sigma": 0.2, "sigma_low": 0.2 * 2**-0.2, "sigma_high": 0.2 * 2**0.19}
+    )
+
+
 def test_a_recipe_without_a_pace_has_no_pacer():
-    assert build_pacer(Augment(), 3) is None
+    assert build_pacer(Augment(), 3, 10, 50) is None
 
 
 @pytest.mark.parametrize(
@@ -152,6 +207,16 @@ def test_what_cannot_be_paced_is_refused(augment, message):
         ({"rule": "line"}, "rule must be one of 'none'.* got 'line'"),
         ({"rule": "held-out-gap"}, "held_out must be above 0 for held-out-gap, got 0"),
         ({"rule": "accuracy-line", "held_out": 5}, "held_out is for held-out-gap, got 5 with acc"),
+        (
+            {"rule": "held-out-gap", "held_out": 5, "goal": 0.9},
+            "goal is for accuracy-line and confidence-match, got 0.9 with held-out-gap",
+        ),
+        ({"rule": "accuracy-line", "by": "image"}, "by must be one of 'all', .* got 'image'"),
+        ({"by": "class"}, 'by "class" is for accuracy-line and confidence-match, got none'),
+        (
+            {"rule": "held-out-gap", "held_out": 5, "by": "sample"},
+            'by "sample" is for accuracy-line and confidence-match, got held-out-gap',
+        ),
         ({"rule": "accuracy-line", "find_k": True}, "find_k is for confidence-match, got it with"),
         ({"goal": 2.0}, r"goal must be a number in 0\.\.1"),
         ({"least": 0.4, "most": 0.1}, r"\(least, most\) must be 0 < low <= high"),
@@ -161,3 +226,17 @@ def test_what_cannot_be_paced_is_refused(augment, message):
 def test_a_bad_pace_is_refused(settings, message):
     with pytest.raises(ValueError, match=f"^augment.pace: {message}"):
         Pace(**settings)
+
+
+@pytest.mark.parametrize("rule", ["confidence-match", "by sample"])
+def test_what_must_know_one_image_is_not_mixed(rule):
+    with pytest.raises(ValueError, match=r"^recipe: augment\.pace\..* is for labels of one image"):
+        paced(rule, mix=Mix("mixup"))
+
+
+def test_a_run_goes_on_only_by_those_that_it_began_with(tmp_path, monkeypatch):
+    crashed(tmp_path, monkeypatch, STEPS + 1, paced("by class"))
+    recipe = paced("by class")
+    other = replace(recipe.augment, pace=replace(recipe.augment.pace, by="sample"))
+    with pytest.raises(ValueError, match=r'augment\.pace\.by: "class" -> "sample"'):
+        run(replace(recipe, augment=other), tmp_path)

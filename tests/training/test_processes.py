@@ -73,6 +73,11 @@ RUNS = {
     "cutmix": {"model": "group-norm", "mix": Mix("cutmix")},
     "online": {"model": "group-norm", "loss_online_smoothing": 0.5, "batch": 25, "epochs": 3},
     "paced": {"model": "group-norm", "epochs": 3, "augment_pace": Pace("held-out-gap", held_out=5)},
+    "by-sample": {
+        "model": "group-norm",
+        "epochs": 3,
+        "augment_pace": Pace("confidence-match", by="sample"),
+    },
     "norm": {"loss_online_smoothing": 0.5},
     "average": {"optim_ema": 0.5, "epochs": 4},
 }
@@ -152,6 +157,8 @@ def team(tmp_path_factory):
         train(place, "even", "--optim.lr", "0.05"),
         train(place, "paced-stopped", like="paced", act=terminate),
         train(place, "paced-stopped", like="paced"),
+        train(place, "by-sample-stopped", like="by-sample", act=terminate),
+        train(place, "by-sample-stopped", like="by-sample"),
     ]
     code, said = torchrun(place, "first", commands)
     assert code == 0, said
@@ -199,11 +206,11 @@ def test_two_processes_learn_from_pairs_what_one_learns(team, name, tmp_path, on
 
 
 def test_a_process_asked_to_stop_stops_all_and_they_go_on_later(team):
-    assert team.codes[0] == team.codes[1] == [0] * len(RUNS | PAIRS) + [130, 0, 2, 130, 0]
+    assert team.codes[0] == team.codes[1] == [0] * len(RUNS | PAIRS) + [130, 0, 2, 130, 0, 130, 0]
     assert weights(team.place / "stopped") == weights(team.place / "norm")
     assert rows(team.place / "stopped") == rows(team.place / "norm")
     assert "stopped after step 5 of 6" in team.said
-    assert team.said.count("run the same command to go on") == 2
+    assert team.said.count("run the same command to go on") == 3
 
 
 def test_processes_have_the_strengths_of_one_process(team, tmp_path, one_thread):
@@ -213,9 +220,20 @@ def test_processes_have_the_strengths_of_one_process(team, tmp_path, one_thread)
     assert [row["sigma"] for row in rows(team.place / "paced")] == strengths
 
 
-def test_processes_that_are_paced_and_stopped_go_on_to_the_same_bits(team):
-    assert weights(team.place / "paced-stopped") == weights(team.place / "paced")
-    assert rows(team.place / "paced-stopped") == rows(team.place / "paced")
+def test_processes_give_each_sample_the_strengths_of_one_process(team, tmp_path, one_thread):
+    run(recipe("by-sample"), tmp_path)
+    alone, shared = (
+        safetensors.torch.load_file(max(folder.glob("checkpoints/*/pacer.safetensors")))
+        for folder in (tmp_path, team.place / "by-sample")
+    )
+    assert len(alone["levels"].unique()) > 2
+    assert torch.equal(alone["levels"], shared["levels"])
+
+
+@pytest.mark.parametrize("name", ["paced", "by-sample"])
+def test_processes_that_are_paced_and_stopped_go_on_to_the_same_bits(team, name):
+    assert weights(team.place / f"{name}-stopped") == weights(team.place / name)
+    assert rows(team.place / f"{name}-stopped") == rows(team.place / name)
 
 
 def test_processes_that_were_killed_go_on_to_the_same_bits(team):

@@ -15,6 +15,7 @@ from softaug.recipes import Augment, Cutout, Mix, Noise, NormalWindows, find
 from softaug.recipes.recipe import WINDOWS_FIRST
 from softaug.training.augmentation import build_chain
 from softaug.training.batches import Batches
+from softaug.training.pacing import Strength
 from softaug.training.processes import Processes
 from softaug.training.setup import load_data
 from softaug.training.stopwatch import Stopwatch
@@ -54,6 +55,19 @@ def test_a_batch_is_what_the_transforms_make_of_whole_images(tmp_path, arm):
             assert torch.equal(batch.images[place], image)
             assert float(batch.label.retained[place]) == pytest.approx(kept)
             assert int(batch.label.label[place]) == sample // 8
+
+
+def test_windows_are_drawn_at_the_strength_of_each_file(tmp_path):
+    files = write_photos(tmp_path)
+    found = batches(small(tmp_path))
+    own = torch.tensor([1e-3, 0.4], dtype=torch.float64).repeat(12)
+    found.strength = Strength(epoch=0, sigma=0.2, k=2.0, own=own)
+    batch = found[0]
+    for place, sample in enumerate(batch.sample.tolist()):
+        image, kept = cut_whole(found, files[sample], sample, epoch=0)
+        assert torch.equal(batch.images[place], image)
+        assert float(batch.label.retained[place]) == pytest.approx(kept)
+        assert (kept > 0.999) is (sample % 2 == 0)
 
 
 def test_a_chain_gives_the_same_however_a_batch_lies_in_memory():

@@ -10,6 +10,7 @@ from scipy import stats
 from torchvision.transforms import v2
 
 from softaug import DrawKey, SoftCrop, SoftResizedCrop, UniformResizedCrop, retained
+from softaug.transforms.paced import Samples
 
 SIZES = [(1, 1), (1, 500), (500, 1), (7, 3), (375, 500), (2, 2)]
 OFFSETS = {"half": 0.5, "literal": 1.0}
@@ -111,8 +112,8 @@ def test_literal_offsets_would_lose_a_tenth_of_the_draws_of_an_axis():
 
 def test_on_a_square_with_no_resizing_offsets_are_those_of_soft_crop():
     uniform = torch.rand(5000, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    square = SoftResizedCrop(32, sigma=0.3, min_size=32)._draw(uniform, 32, 32)
-    shifted = SoftCrop(sigma=0.3)._draw(uniform[:, 2:], 32, 32)
+    square = SoftResizedCrop(32, sigma=0.3, min_size=32)._draw(uniform, 32, 32, Samples())
+    shifted = SoftCrop(sigma=0.3)._draw(uniform[:, 2:], 32, 32, Samples())
     assert torch.equal(square.left, shifted.dx)
     assert torch.equal(square.top, shifted.dy)
     torch.testing.assert_close(square.visible, shifted.visible)
@@ -153,7 +154,9 @@ def test_some_of_the_image_is_in_every_window(crop, height, width):
 @pytest.mark.parametrize("extreme", [2**-33, 1 - 2**-53])
 def test_the_most_extreme_numbers_leave_a_pixel(edge, sigma, extreme):
     uniform = torch.full((1, 4), extreme, dtype=torch.float64)
-    params = SoftResizedCrop(16, sigma=sigma, offsets="literal")._draw(uniform, edge, edge)
+    params = SoftResizedCrop(16, sigma=sigma, offsets="literal")._draw(
+        uniform, edge, edge, Samples()
+    )
     assert 0 < params.visible.item() <= 1
 
 

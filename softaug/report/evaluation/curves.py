@@ -116,6 +116,8 @@ _REMARKS = {
     "train_loss": " Of augmented images; arms with different losses cannot be compared by it.",
     "train_error": " Of augmented images: how hard they are differs from arm to arm.",
     "sigma": " Strength of the crop, which a pacer set for each epoch.",
+    "sigma_low": " A tenth of the classes or samples, each with its own strength, had less.",
+    "sigma_high": " A tenth of the classes or samples, each with its own strength, had more.",
     "k": " Softening curve, which a pacer set for each epoch.",
     "lead": " After an epoch whose lead is above 0 the pacer raised sigma, else it lowered it.",
 }
