@@ -47,6 +47,7 @@ Values = dict[str, dict[int, dict[str, float]]]  # recipe, seed, measure
 
 def keep(runs: Path) -> None:
     """Write what matters of each finished run of the studies: recipe, numbers, environment."""
+    (KEPT / "runs").mkdir(parents=True, exist_ok=True)
     for name in {name for study in find_exhibits(STUDIES) for name in study.recipes}:
         for folder in runs.glob(f"{name}-seed*"):
             if (folder / "evaluation.json").exists():
