@@ -2,6 +2,7 @@
 
 from softaug.pacing.pacer import Pacer
 from softaug.pacing.rules import (
+    AccuracyCeiling,
     AccuracyLine,
     ConfidenceMatch,
     HeldOutGap,
@@ -12,6 +13,7 @@ from softaug.pacing.rules import (
 )
 
 __all__ = [
+    "AccuracyCeiling",
     "AccuracyLine",
     "ConfidenceMatch",
     "HeldOutGap",

@@ -33,10 +33,10 @@ class Pacer:
 
     One change is by `factor`, from `first`, within `least` and `most`. The transform's sigma is
     "auto"; a k that is "auto" too begins at `first_k` and follows the network's accuracy on
-    images of which more or less is visible (with `ConfidenceMatch`). Several processes add up
-    what they watched and have the same strength. `by` "class" or "sample" gives each of `num`
-    classes or training samples its own, from a half to twice the overall one. The loop has two
-    lines for it:
+    images of which more or less is visible (with `AccuracyCeiling` or `ConfidenceMatch`).
+    Several processes add up what they watched and have the same strength. `by` "class" or
+    "sample" gives each of `num` classes or training samples its own, from a half to twice the
+    overall one. The loop has two lines for it:
 
     >>> from softaug import SoftCrop
     >>> crop = SoftCrop(sigma="auto")

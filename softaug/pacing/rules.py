@@ -77,6 +77,32 @@ class AccuracyLine:
 
 
 @dataclass(frozen=True)
+class AccuracyCeiling:
+    """Ahead while accuracy on augmented images is above `goal`, at any time.
+
+    So crops stay near while there is still much to learn, and go as far as it takes to keep the
+    network from knowing its training images by heart once it begins to.
+
+    >>> seen = Seen(progress=0.5, chance=0.1, accuracy=0.75, given=0.6, asked=1.0, held_out=None)
+    >>> round(AccuracyCeiling(goal=0.7).lead(seen), 3)
+    0.05
+    """
+
+    goal: float = 0.7
+    needs_held_out: ClassVar[bool] = False
+    finds_k: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_share("AccuracyCeiling", "goal", self.goal)
+
+    def lead(self, seen: Seen) -> float:
+        return seen.accuracy - self.goal
+
+    def ahead(self, own: Means, together: Means, chance: float) -> Tensor:
+        return own.accuracy - together.accuracy
+
+
+@dataclass(frozen=True)
 class HeldOutGap:
     """Ahead while augmented training images are classified better than clean held-out ones.
 

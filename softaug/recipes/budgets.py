@@ -23,7 +23,8 @@ MIDDLE = 40
 TUNED = 0.1, 1.0  # sigma, k
 PAPER = 0.3, 2.0
 SOFT = {"cifar10": ((0.05, 1.0), TUNED, (0.2, 1.0), PAPER), "cifar100": (TUNED, PAPER)}
-PACED, PACE = "paced", Pace("confidence-match")
+PACED, PACE = "paced", Pace("accuracy-ceiling", factor=1.3)
+FIRST = 0.05, 1.5  # sigma and k of what is paced
 # One thread of an AMD EPYC, evaluation included.
 _MINUTES = {MODEL: {15: 2, 40: 5, 120: 13}, DEEPER: {15: 6, 40: 14}}
 _POLICIES: tuple[Literal["randaugment", "trivialaugment"], ...] = ("randaugment", "trivialaugment")
@@ -89,8 +90,8 @@ def _normal(hard: Entry, sigma: float, k: float) -> NormalOffsets:
 
 
 def _paced(hard: Entry) -> Entry:
-    """The tuned crop at first; then training sets its sigma."""
-    augment = replace(cropped(hard.recipe, _normal(hard, *TUNED)), pace=PACE)
+    """A near crop at first; then training sets its sigma."""
+    augment = replace(cropped(hard.recipe, _normal(hard, *FIRST)), pace=PACE)
     about = f"Crops whose sigma follows training ({PACE.rule}); softened: target"
     return _arm(hard, PACED, about, augment=augment, loss=softened(hard.recipe, "target"))
 

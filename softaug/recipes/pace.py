@@ -15,9 +15,9 @@ from softaug.checks import (
 from softaug.recipes.crops import Crop, NormalOffsets, NormalWindows
 from softaug.transforms.paced import BY
 
-RULES = ("none", "accuracy-line", "held-out-gap", "confidence-match")
-TO_GOAL = ("accuracy-line", "confidence-match")
-GOAL = 0.95
+RULES = ("none", "accuracy-line", "accuracy-ceiling", "held-out-gap", "confidence-match")
+TO_GOAL = ("accuracy-line", "accuracy-ceiling", "confidence-match")
+TO_K = ("accuracy-ceiling", "confidence-match")
 WHO = "augment.pace"
 
 
@@ -25,19 +25,23 @@ WHO = "augment.pace"
 class Pace:
     """The crop's sigma is set anew after each epoch; the recipe's is that of the first."""
 
-    rule: Literal["none", "accuracy-line", "held-out-gap", "confidence-match"] = "none"
-    """sigma rises after an epoch with: accuracy on augmented images above a line over the epochs;
-    accuracy on them above that on clean held-out images; true classes given more than a growing
-    share of what targets ask; else it falls. none leaves it as it is"""
-    goal: float = GOAL
-    """where the line of accuracy, or the share of what targets ask, ends"""
+    rule: Literal[
+        "none", "accuracy-line", "accuracy-ceiling", "held-out-gap", "confidence-match"
+    ] = "none"
+    """sigma rises after an epoch with: accuracy on augmented images above a line over the epochs,
+    or above a ceiling; accuracy on them above that on clean held-out images; true classes given
+    more than a growing share of what targets ask; else it falls. none leaves it as it is"""
+    goal: float | None = None
+    """where the line of accuracy, or the share of what targets ask, ends, or the ceiling; None is
+    the rule's own: 0.95, for accuracy-ceiling 0.7"""
     held_out: int = 0
     """training images that are not trained on, for held-out-gap"""
     find_k: bool = False
-    """for confidence-match: the crop's k follows the accuracy on what is visible, by like steps"""
+    """the crop's k follows the accuracy on what is visible, by like steps; for accuracy-ceiling
+    and confidence-match"""
     by: Literal["all", "class", "sample"] = "all"
     """classes, or training images, that are ahead of all together get up to twice the overall
-    sigma, those behind down to half of it; for accuracy-line and confidence-match"""
+    sigma, those behind down to half of it; not for held-out-gap"""
     factor: float = 1.15
     """of one change of sigma"""
     least: float = 0.05
@@ -47,7 +51,8 @@ class Pace:
 
     def __post_init__(self) -> None:
         check_choice(WHO, "rule", self.rule, RULES)
-        check_share(WHO, "goal", self.goal)
+        if self.goal is not None:
+            check_share(WHO, "goal", self.goal)
         check_choice(WHO, "by", self.by, BY)
         check_whole(WHO, "held_out", self.held_out, least=0)
         check_switch(WHO, "find_k", self.find_k)
@@ -69,13 +74,13 @@ def _check_for_rule(pace: Pace) -> None:
         refuse(WHO, "held_out must be above 0 for held-out-gap", 0, remedy)
     if pace.rule != "held-out-gap" and pace.held_out:
         refuse(WHO, "held_out is for held-out-gap", f"{pace.held_out} with {pace.rule}")
-    if pace.rule == "held-out-gap" and pace.goal != GOAL:
-        refuse(WHO, f"goal is for {' and '.join(TO_GOAL)}", f"{pace.goal:g} with {pace.rule}")
+    if pace.rule not in TO_GOAL and pace.goal is not None:
+        refuse(WHO, f"goal is for {', '.join(TO_GOAL)}", f"{pace.goal:g} with {pace.rule}")
     if pace.rule not in TO_GOAL and pace.by != "all":
-        rule = f'by "{pace.by}" is for {" and ".join(TO_GOAL)}'
+        rule = f'by "{pace.by}" is for {", ".join(TO_GOAL)}'
         refuse(WHO, rule, pace.rule, "choose one of them, or by all")
-    if pace.rule != "confidence-match" and pace.find_k:
-        refuse(WHO, "find_k is for confidence-match", f"it with {pace.rule}")
+    if pace.rule not in TO_K and pace.find_k:
+        refuse(WHO, f"find_k is for {', '.join(TO_K)}", f"it with {pace.rule}")
 
 
 def check_paced(pace: Pace, crop: Crop, scheduled: set[str]) -> None:

@@ -1,11 +1,19 @@
 """The pacer of a recipe, and the augmentation at a strength that it has set."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
 from torch import Tensor
 
-from softaug.pacing import AccuracyLine, ConfidenceMatch, HeldOutGap, Pacer, Rule
+from softaug.pacing import (
+    AccuracyCeiling,
+    AccuracyLine,
+    ConfidenceMatch,
+    HeldOutGap,
+    Pacer,
+    Rule,
+)
 from softaug.recipes.crops import NormalOffsets, NormalWindows
 from softaug.recipes.pace import Pace
 from softaug.recipes.recipe import Augment
@@ -45,10 +53,18 @@ def build_pacer(augment: Augment, epochs: int, num_classes: int, num_samples: in
     )
 
 
+_TO_GOAL: dict[str, Callable[..., Rule]] = {
+    "accuracy-line": AccuracyLine,
+    "accuracy-ceiling": AccuracyCeiling,
+    "confidence-match": ConfidenceMatch,
+}
+
+
 def _rule(pace: Pace) -> Rule:
     if pace.rule == "held-out-gap":
         return HeldOutGap()
-    return (AccuracyLine if pace.rule == "accuracy-line" else ConfidenceMatch)(pace.goal)
+    make = _TO_GOAL[pace.rule]
+    return make() if pace.goal is None else make(pace.goal)
 
 
 def strength_of(pacer: Pacer, labels: Tensor) -> Strength:

@@ -7,7 +7,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from softaug import DrawKey, MixedLabel, Pacer, SoftCrop
-from softaug.pacing import AccuracyLine, ConfidenceMatch, HeldOutGap
+from softaug.pacing import AccuracyCeiling, AccuracyLine, ConfidenceMatch, HeldOutGap
 from softaug.pacing.parts import DOUBLING, centred
 
 LABELS = torch.arange(10)
@@ -63,7 +63,7 @@ def test_strengths_stay_within_the_limits_of_the_overall_one():
     assert pacer.sigmas.max() == 0.12
 
 
-@pytest.mark.parametrize("rule", [AccuracyLine(), ConfidenceMatch()])
+@pytest.mark.parametrize("rule", [AccuracyLine(), AccuracyCeiling(0.4), ConfidenceMatch()])
 @pytest.mark.parametrize("by", ["class", "sample"])
 def test_the_overall_strength_is_that_of_a_pacer_by_all(by, rule):
     own, plain = paced(by, rule), paced("all", rule, num=None)

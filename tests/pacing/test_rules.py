@@ -3,7 +3,15 @@ import math
 import pytest
 import torch
 
-from softaug.pacing import AccuracyLine, ConfidenceMatch, HeldOutGap, Means, PartsRule, Seen
+from softaug.pacing import (
+    AccuracyCeiling,
+    AccuracyLine,
+    ConfidenceMatch,
+    HeldOutGap,
+    Means,
+    PartsRule,
+    Seen,
+)
 
 SEEN = Seen(progress=0.5, chance=0.1, accuracy=0.6, given=0.4, asked=0.8, held_out=0.7)
 
@@ -15,6 +23,12 @@ SEEN = Seen(progress=0.5, chance=0.1, accuracy=0.6, given=0.4, asked=0.8, held_o
 def test_the_accuracy_line_goes_from_chance_to_its_goal(progress, accuracy, lead):
     seen = SEEN._replace(progress=progress, accuracy=accuracy)
     assert AccuracyLine().lead(seen) == pytest.approx(lead)
+
+
+def test_the_ceiling_is_the_same_at_any_time():
+    for progress in (0.1, 1.0):
+        assert AccuracyCeiling().lead(SEEN._replace(progress=progress)) == pytest.approx(-0.1)
+    assert AccuracyCeiling(goal=0.5).lead(SEEN) == pytest.approx(0.1)
 
 
 def test_the_gap_is_between_augmented_and_clean_held_out_accuracy():
@@ -36,7 +50,7 @@ def test_a_network_that_gives_what_is_asked_is_ahead_until_the_end_at_any_softne
         assert ConfidenceMatch(goal=1).lead(seen._replace(progress=1)) == pytest.approx(0)
 
 
-@pytest.mark.parametrize("make", [AccuracyLine, ConfidenceMatch])
+@pytest.mark.parametrize("make", [AccuracyLine, AccuracyCeiling, ConfidenceMatch])
 @pytest.mark.parametrize("goal", [-0.1, 1.1, math.nan, "0.9", True])
 def test_a_goal_that_is_no_share_is_refused(make, goal):
     with pytest.raises(ValueError, match=rf"{make.__name__}: goal must be a number in 0\.\.1"):

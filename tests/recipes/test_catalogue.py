@@ -86,7 +86,7 @@ def test_a_row_changes_one_part_of_its_parent():
         name, parts = entry.recipe.name, {re.split(r"[.:]", line)[0] for line in entry.changes}
         if entry.parent is None:
             assert parts == set()
-        elif name.endswith(("-soft", "-soft-noise")) or "resnet8-s2-soft-policy" in name:
+        elif name.endswith(("-soft", "-soft-noise", "-paced")) or "resnet8-s2-soft-policy" in name:
             assert parts == {"augment", "loss"}
         elif "-figure3-" in name or "-sigma" in name:
             assert parts <= {"augment", "loss"}
@@ -202,7 +202,8 @@ def test_one_order_and_one_fill_in_all_arms_but_the_controls():
         if name.startswith("imagenet"):
             continue
         first = "flip" if name.endswith("release-order") else "policy"
-        black = name.startswith("digits") or name.endswith(("-paper-fill", "-black"))
+        on_black = name.startswith(("digits", "fashion-mnist"))
+        black = on_black or name.endswith(("-paper-fill", "-black"))
         assert augment.order[0] == first
         assert augment.crop.fill == ("black" if black else "data-mean")
 

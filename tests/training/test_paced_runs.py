@@ -19,6 +19,7 @@ from softaug.training.stopwatch import Stopwatch
 
 PACES = {
     "accuracy-line": Pace("accuracy-line"),
+    "accuracy-ceiling": Pace("accuracy-ceiling", goal=0.2, find_k=True),
     "held-out-gap": Pace("held-out-gap", held_out=5),
     "confidence-match": Pace("confidence-match", find_k=True),
     "by class": Pace("accuracy-line", by="class"),
@@ -209,15 +210,19 @@ def test_what_cannot_be_paced_is_refused(augment, message):
         ({"rule": "accuracy-line", "held_out": 5}, "held_out is for held-out-gap, got 5 with acc"),
         (
             {"rule": "held-out-gap", "held_out": 5, "goal": 0.9},
-            "goal is for accuracy-line and confidence-match, got 0.9 with held-out-gap",
+            "goal is for accuracy-line, .*, confidence-match, got 0.9 with held-out-gap",
         ),
         ({"rule": "accuracy-line", "by": "image"}, "by must be one of 'all', .* got 'image'"),
-        ({"by": "class"}, 'by "class" is for accuracy-line and confidence-match, got none'),
+        (
+            {"by": "class"},
+            'by "class" is for accuracy-line, accuracy-ceiling, confidence-match, got none',
+        ),
         (
             {"rule": "held-out-gap", "held_out": 5, "by": "sample"},
-            'by "sample" is for accuracy-line and confidence-match, got held-out-gap',
+            'by "sample" is for accuracy-line, .*, confidence-match, got held-out-gap',
         ),
-        ({"rule": "accuracy-line", "find_k": True}, "find_k is for confidence-match, got it with"),
+        ({"rule": "accuracy-line", "find_k": True}, "find_k is for accuracy-ceiling, confidence-"),
+        ({"goal": 0.9}, "goal is for accuracy-line, .* got 0.9 with none"),
         ({"goal": 2.0}, r"goal must be a number in 0\.\.1"),
         ({"least": 0.4, "most": 0.1}, r"\(least, most\) must be 0 < low <= high"),
         ({"factor": 0.9}, "factor must be above 1"),
