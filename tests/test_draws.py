@@ -7,6 +7,7 @@ from scipy import stats
 from softaug import DrawKey, SoftCrop, SoftNoise, UniformCrop
 from softaug.draws import normal_field, philox, send, truncated_normal, uniforms
 from softaug.transforms import SoftTransform
+from softaug.transforms.paced import Samples
 
 NUM = 50_000
 
@@ -103,7 +104,7 @@ def test_parameters_are_drawn_on_the_cpu_where_the_device_has_no_float64(monkeyp
     there = torch.empty(4, 3, 8, 8, device="meta")
     drawn = uniforms("test", there, 2, 1, None, DrawKey(0, 0, torch.arange(4)))
     assert drawn.device.type == "cpu"
-    again = SoftCrop()._draw(drawn, 8, 8)
+    again = SoftCrop()._draw(drawn, 8, 8, Samples())
     assert torch.equal(again.dx, expected.dx)
 
 

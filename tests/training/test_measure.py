@@ -26,6 +26,11 @@ class Net(nn.Module):
         return self.linear(self.norm(images.flatten(1).float()))
 
 
+def close(found, expected):
+    """Sums over other numbers of images at a time: processors round these each in its own way."""
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-4)
+
+
 def source():
     generator = torch.Generator().manual_seed(0)
     images = torch.randint(0, 256, (NUM, 3, 2, 2), generator=generator, dtype=torch.uint8)
@@ -45,7 +50,7 @@ def test_images_are_taken_in_chunks_in_evaluation_mode():
     logits = predict(learner, learner.measured, data, workers=0)
     assert learner.net.sizes == [CHUNK, 7]
     assert not logits.requires_grad
-    torch.testing.assert_close(logits, learner.net.eval()(data.images))
+    close(logits, learner.net.eval()(data.images))
     assert not learner.net.training
     assert int(learner.net.norm.num_batches_tracked) == 0
 
@@ -68,7 +73,7 @@ def test_the_average_is_what_is_measured():
     for step in range(2):
         learner.step(step, data.images[:20], data.labels[:20], 20)
     logits = predict(learner, learner.measured, data, 0)
-    torch.testing.assert_close(logits, learner.ema.module.eval()(data.images))
+    close(logits, learner.ema.module.eval()(data.images))
     assert not torch.allclose(logits, learner.net.eval()(data.images), atol=1e-3)
 
 
@@ -89,6 +94,6 @@ def test_two_processes_share_the_images_out():
         learner.team = Share(rank, 2, CPU)
         parts.append(predict(learner, learner.measured, data, 0))
     alone = make()
-    torch.testing.assert_close(parts[0] + parts[1], predict(alone, alone.measured, data, 0))
+    close(parts[0] + parts[1], predict(alone, alone.measured, data, 0))
     empty = [int((part == 0).all(1).sum()) for part in parts]
     assert empty == [NUM - NUM // 2, NUM // 2]

@@ -191,7 +191,7 @@ def assert_alike(folder, expected, result, columns):
     """The same rows and last weights, but for rounding."""
     for column in columns:
         values = [row[column] for row in rows(expected)]
-        assert [row[column] for row in rows(folder)] == pytest.approx(values, abs=1e-5)
+        assert [row[column] for row in rows(folder)] == pytest.approx(values, rel=1e-5, abs=1e-5)
     files = [safetensors.torch.load_file(one / result["weights"]) for one in (folder, expected)]
     torch.testing.assert_close(*files, rtol=0, atol=1e-5)
 
