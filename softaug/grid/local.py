@@ -6,7 +6,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from multiprocessing import connection, get_context, parent_process, set_start_method
 from types import FrameType
@@ -17,6 +17,7 @@ import torch
 from softaug.grid.do_run import attempt, note_failure
 from softaug.grid.run import GridOptions, GridRun, Outcome
 from softaug.training.environment import num_cores
+from softaug.training.interruption import deaf_to_ctrl_c
 
 GRACE = 60  # seconds for a run to finish its step and save, when it is to stop
 
@@ -70,7 +71,7 @@ class Worker:
         context = get_context("spawn")  # a fork would inherit threads and locks of torch
         self.pipe, theirs = context.Pipe()
         self._process = context.Process(target=_work, args=(theirs, self._options))
-        with _deaf_to_ctrl_c():
+        with deaf_to_ctrl_c():
             self._process.start()
         theirs.close()  # so that its end is seen when it dies
 
@@ -127,19 +128,6 @@ def stop(crew: Sequence[Worker]) -> None:
         worker.tell_to_stop()
     for worker in crew:
         worker.join()
-
-
-@contextmanager
-def _deaf_to_ctrl_c() -> Iterator[None]:
-    """What is started inside does not hear Ctrl-C: the parent hears it, and tells all to stop."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may handle signals
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _work(pipe: "connection.Connection[Outcome, GridRun]", options: GridOptions) -> None:

@@ -2,11 +2,9 @@
 
 import multiprocessing
 import os
-import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
 from multiprocessing.sharedctypes import Synchronized
 from multiprocessing.synchronize import Event
 from typing import Any
@@ -16,6 +14,7 @@ from rich.console import Console
 
 from softaug.checks import check_whole
 from softaug.progress import Show, progress
+from softaug.training.interruption import deaf_to_ctrl_c
 from softaug.training.trial import Trial, run_trial
 
 _shared: tuple["Synchronized[int]", Event]  # images seen by all workers; time to stop
@@ -39,26 +38,13 @@ def run_trials(trials: Sequence[Trial], processes: int, console: Console) -> lis
     total = sum(trial.num_images for trial in trials)
     try:
         with progress(console, total, "images") as show:
-            with _no_interrupt():
+            with deaf_to_ctrl_c():
                 futures = [pool.submit(_run, trial) for trial in trials]
             _watch(futures, seen, show)
             return [future.result() for future in futures]
     finally:
         stop.set()
         pool.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _no_interrupt() -> Iterator[None]:
-    """Processes started in here ignore Ctrl-C from their first moment: the parent decides."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _watch(
