@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from softaug.data.releases import AnyRelease
+from softaug.data.releases import AnyRelease, IdxRelease
 
 
 def data_folder(data_dir: Path | str | None = None) -> Path:
@@ -24,10 +24,12 @@ def release_folder(release: AnyRelease, data_dir: Path | str | None = None) -> P
 
     That is in `data_folder`; if they are not there, where a package of the system has them.
     """
-    own, package = data_folder(data_dir) / release.folder, release.package
-    if package is not None and package.folder.is_dir() and not own.exists():
-        return package.folder
-    return own
+    own = data_folder(data_dir) / release.folder
+    if own.exists() or not isinstance(release, IdxRelease) or release.package is None:
+        return own
+    packaged = release.package.folder
+    whole = all(file.path(packaged).is_file() for file in release.files)
+    return packaged if whole else own
 
 
 def how_to_get(name: str, release: AnyRelease, data_dir: Path | str | None) -> str:

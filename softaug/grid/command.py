@@ -144,7 +144,10 @@ class Grid:
             told.append(f"{len(unfinished)} runs did not finish; the same command tries them again")
         if lost:
             names = ", ".join(one.run.name for one in lost)
-            told.append(f"{len(lost)} runs diverged; they are not tried again: {names}")
+            told.append(
+                f"{len(lost)} runs diverged; they are not tried again unless you remove their "
+                f"folders: {names}"
+            )
         return told
 
     def _left(self) -> list[PlannedRun]:

@@ -129,6 +129,7 @@ class Descent:
             tensor.isfinite().all()
             for tensors in self.tensors().values()
             for tensor in tensors.values()
+            if tensor.is_floating_point()  # counts are finite, and may lie elsewhere
         ]
         return bool(torch.stack(finite).all())
 

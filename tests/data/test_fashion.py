@@ -117,6 +117,12 @@ def test_the_package_is_used_only_where_the_data_folder_has_none(fashion, home, 
     assert list(home.iterdir()) == []
 
 
+def test_a_package_that_lacks_a_file_is_not_used(fashion, tmp_path):
+    put(fashion.files, fashion.package, pack=True)
+    next(fashion.package.iterdir()).unlink()
+    assert release_folder(fashion.release, tmp_path) == tmp_path / "fashion-mnist"
+
+
 def test_the_command_checks_what_is_there(home, capsys):
     data("fashion-mnist", home)
     lines = capsys.readouterr().out.splitlines()

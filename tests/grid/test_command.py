@@ -251,7 +251,8 @@ def test_to_diverge_elsewhere_is_told_each_time_and_not_tried_again(tmp_path, ru
             small(tmp_path, "figure1")
     assert len(names) == 3
     lost = "smoke-cifar100-resnet18-soft-seed0"
-    assert said.getvalue().count(f"1 runs diverged; they are not tried again: {lost}") == 2
+    told = f"not tried again unless you remove their folders: {lost}"
+    assert said.getvalue().count(f"1 runs diverged; they are {told}") == 2
     assert "partial: 2 of 3 runs; diverged: 1" in (tmp_path / "figure1.md").read_text().lower()
 
 

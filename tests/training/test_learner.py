@@ -205,6 +205,12 @@ def test_weights_that_are_no_numbers_are_noticed():
     assert not learner.is_finite()
 
 
+def test_counts_are_not_looked_at_since_they_may_lie_on_another_device(monkeypatch):
+    counts = {"pacer": {"sums": torch.zeros(3, dtype=torch.int64, device="meta")}}
+    monkeypatch.setattr(Learner, "_own_tensors", lambda self: counts)
+    assert make_learner().is_finite()
+
+
 def mean_losses(compute):
     learner = make_learner(compute=compute)
     found = torch.stack([part[:, 0].mean() for part in learn(learner)])
