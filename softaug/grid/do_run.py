@@ -1,14 +1,12 @@
 """Doing one run in this process: training, then evaluation; again, it goes on or does nothing."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from filelock import FileLock, Timeout
 from rich.console import Console
 
-from softaug.checks import NotFiniteError, refuse
+from softaug.checks import NotFiniteError
 from softaug.data.load import is_files
 from softaug.evaluation.evaluate import EvaluationOptions, evaluate_runs
 from softaug.evaluation.result_files import EVALUATION
@@ -22,6 +20,7 @@ from softaug.recipes.recipe import Recipe
 from softaug.training.members import train_members
 from softaug.training.options import RunOptions
 from softaug.training.run import StoppedError
+from softaug.training.run_folder import hold
 from softaug.training.selfsupervised import pretrain
 from softaug.training.supervised import train
 
@@ -50,7 +49,9 @@ def do_run(run: GridRun, options: GridOptions) -> None:
     """
     if is_done(run, options):
         return
-    with _held(run.folder), (run.folder / LOG).open("a", encoding="utf-8") as log:
+    rule = f"only one process may do {run.folder}"
+    held = hold(run.folder / LOCK, LOCK_SECONDS, "reproduce", rule, "wait for it")
+    with held, (run.folder / LOG).open("a", encoding="utf-8") as log:
         for file in (FAILURE, DIVERGED):
             (run.folder / file).unlink(missing_ok=True)
         console = Console(file=log, width=120)
@@ -91,20 +92,6 @@ def told(failed: BaseException) -> str:
     if isinstance(failed, (ValueError, OSError)):
         return str(failed)
     return f"{type(failed).__name__}: {failed}"
-
-
-@contextmanager
-def _held(folder: Path) -> Iterator[None]:
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / LOCK)
-    try:
-        lock.acquire(timeout=LOCK_SECONDS)
-    except Timeout:
-        refuse("reproduce", f"only one process may do {folder}", "a second one", "wait for it")
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _train(run: GridRun, options: GridOptions, console: Console) -> None:

@@ -12,10 +12,7 @@ from softaug.recipes.pretrain import AnyRecipe
 
 ABSENT = "(absent)"
 # What tables of recipes once did not have, oldest first, and what leaves all as it was.
-LATER: dict[str, dict[str, Any]] = {
-    "augment": {"pace": asdict(Pace())},
-    "augment.pace": {"by": "all"},
-}
+LATER: dict[str, dict[str, Any]] = {"augment": {"pace": asdict(Pace())}}
 
 
 def as_dict(recipe: AnyRecipe) -> dict[str, Any]:

@@ -26,18 +26,25 @@ PATIENCE = 0.2  # seconds: a look at the lock (`is_held`) takes microseconds and
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder; the lock ends with the process, however it ends."""
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / LOCK)
+    """Hold the folder of a run that trains."""
+    remedy = "wait for it, or choose another --out"
+    with hold(folder / LOCK, PATIENCE, "train", f"only one process may train in {folder}", remedy):
+        yield
+
+
+@contextmanager
+def hold(lock: Path, seconds: float, who: str, rule: str, remedy: str) -> Iterator[None]:
+    """Hold a lock file, waited for so long; the lock ends with the process, however it ends."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    held = FileLock(lock)
     try:
-        lock.acquire(timeout=PATIENCE)
+        held.acquire(timeout=seconds)
     except Timeout:
-        remedy = "wait for it, or choose another --out"
-        refuse("train", f"only one process may train in {folder}", "a second one", remedy)
+        refuse(who, rule, "a second one", remedy)
     try:
         yield
     finally:
-        lock.release()
+        held.release()
 
 
 def is_held(lock: Path) -> bool:

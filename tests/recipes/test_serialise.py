@@ -110,15 +110,11 @@ def test_a_recipe_from_before_there_was_a_pace_is_not_paced():
     assert not from_dict(old).augment.pace.on
 
 
-def test_a_pace_from_before_it_was_by_anyone_is_by_all():
-    old = without(plain(), "augment.pace.by")
-    assert from_dict(old) == from_dict(plain())
-    assert from_dict(old).augment.pace.by == "all"
-
-
-def test_a_pace_without_one_of_its_keys_is_refused():
-    with pytest.raises(ValueError, match=r"^recipe: augment\.pace\.goal must be given, got only"):
-        from_dict(without(plain(), "augment.pace.goal"))
+@pytest.mark.parametrize("key", ["goal", "by"])
+def test_a_pace_without_one_of_its_keys_is_refused(key):
+    rule = rf"^recipe: augment\.pace\.{key} must be given, got only"
+    with pytest.raises(ValueError, match=rule):
+        from_dict(without(plain(), f"augment.pace.{key}"))
 
 
 def test_a_pair_of_numbers_must_be_two():
