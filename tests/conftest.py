@@ -1,4 +1,13 @@
-"""Shared by all tests: GPU tests skip without a GPU, property tests repeat exactly."""
+"""Shared by all tests: GPU tests skip without a GPU, property tests repeat exactly.
+
+One thread a process, also in those that tests start: tests run side by side, and with two threads
+torch 2.15 was seen to abort ("double free") in the backward pass of tests' tiny networks on a
+processor with AVX-512.
+"""
+
+import os
+
+os.environ["OMP_NUM_THREADS"] = "1"  # torch reads it when it is imported
 
 import hypothesis
 import pytest
