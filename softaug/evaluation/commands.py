@@ -22,6 +22,7 @@ def evaluate_command(
     also: Sequence[str],
     resize: Sequence[int],
     ensemble_out: Path | None,
+    held_out: bool = False,
 ) -> str:
     """`softaug evaluate` with all that its numbers depend on, but for where data sets lie.
 
@@ -29,6 +30,7 @@ def evaluate_command(
     "softaug evaluate runs/a --draws 3 --also 'v2=my images' --resize 256"
     """
     parts = ["softaug", "evaluate", *map(shown_path, runs), "--draws", str(draws)]
+    parts += ["--held-out"] if held_out else []
     parts += ["--also", *map(_shown_also, also)] if also else []
     parts += ["--resize", *map(str, resize)] if resize else []
     if ensemble_out is not None:

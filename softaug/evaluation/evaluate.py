@@ -49,6 +49,8 @@ class EvaluationOptions:
     name or, as in ImageNet-V2, by its number), NAME=FILE.npz or NAME=IMAGES.npy,LABELS.npy"""
     resize: tuple[int, ...] = ()
     """measure the test images also with these short edges, the centre kept; for folders"""
+    held_out: bool = False
+    """measure the training images that the recipe held out, in place of the test images"""
     draws: int = 3
     """placings of the patch, shifts and noises, averaged"""
     export: Path | None = None
@@ -81,7 +83,9 @@ def evaluate_runs(
     evaluation = Evaluation(members, options, console)
     found = evaluation.measure()
     named, ensemble_out = ([out], None) if own else (folders, out)
-    command = evaluate_command(named, options.draws, options.also, options.resize, ensemble_out)
+    command = evaluate_command(
+        named, options.draws, options.also, options.resize, ensemble_out, options.held_out
+    )
     write_evaluation({**found, "command": command}, evaluation.kept, out)
     if options.export is not None:
         evaluation.export(options.export)
@@ -144,7 +148,7 @@ class Evaluation:
         first = members[0]
         self.recipe, self.data = first.recipe, first.data
         self.device = next(first.net.parameters()).device
-        self.split, self.test, self.held_out = _parts(first, options.data_dir)
+        self.split, self.test, self.held_out = _parts(first, options)
         edge = int(self.test.fetch(torch.tensor([0])).shape[-1])
         self.also = read_all_also(
             options.also, self.data.class_names, edge, self.recipe.data.resize
@@ -286,12 +290,15 @@ class Evaluation:
         return len(self.test.labels) * passes + held_out + others + features
 
 
-def _parts(run: TrainedRun, data_dir: Path | None) -> tuple[str, Source, Source | None]:
+def _parts(run: TrainedRun, options: EvaluationOptions) -> tuple[str, Source, Source | None]:
     """(name of the split, measured on, held out for tuning): the test set where there is one."""
     spec, data = run.recipe.data, run.data
-    if not spec.validation:
+    if options.held_out and not spec.validation:
+        rule = "held_out needs a run that held out training images"
+        refuse("evaluate", rule, run.recipe.name, "train it with --data.validation 5000")
+    if options.held_out or not spec.validation:
         return data.split, data.measured, None
-    test = load_images(spec, data_dir).test
+    test = load_images(spec, options.data_dir).test
     if test is None:
         return data.split, data.measured, None
     return "test", test, data.measured

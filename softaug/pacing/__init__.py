@@ -2,7 +2,7 @@
 
 from softaug.pacing.pacer import Pacer
 from softaug.pacing.rules import (
-    AccuracyCeiling,
+    AccuracyHold,
     AccuracyLine,
     ConfidenceMatch,
     HeldOutGap,
@@ -13,7 +13,7 @@ from softaug.pacing.rules import (
 )
 
 __all__ = [
-    "AccuracyCeiling",
+    "AccuracyHold",
     "AccuracyLine",
     "ConfidenceMatch",
     "HeldOutGap",

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softaug.checks import check_positive, check_whole, refuse
+from softaug.checks import check_positive, check_share, check_whole, refuse
 from softaug.label import MixedLabel, SoftLabel
 from softaug.pacing import sums
 from softaug.pacing.pacer_checks import (
@@ -20,51 +20,56 @@ from softaug.pacing.pacer_checks import (
     check_rule,
 )
 from softaug.pacing.power import fit_k
-from softaug.pacing.rules import AccuracyLine, PartsRule, Rule, Seen
+from softaug.pacing.rules import AccuracyHold, PartsRule, Rule, Seen
 from softaug.transforms.base import SoftTransform
 from softaug.transforms.paced import By
 from softaug.weighting import global_sum, is_first_process
 
-_LINE = AccuracyLine()
+_HOLD = AccuracyHold()
 
 
 class Pacer:
     """Raises the sigma of a transform after epochs that went well by `rule`, else lowers it.
 
-    One change is by `factor`, from `first`, within `least` and `most`. The transform's sigma is
+    One change is by `factor`, from `first`, within `least` and `most`; the last epochs, a share
+    `settle` of all (rounded up), have `least`. The transform's sigma is
     "auto"; a k that is "auto" too begins at `first_k` and follows the network's accuracy on
-    images of which more or less is visible (with `AccuracyCeiling` or `ConfidenceMatch`).
+    images of which more or less is visible (with `AccuracyHold` or `ConfidenceMatch`).
     Several processes add up what they watched and have the same strength. `by` "class" or
     "sample" gives each of `num` classes or training samples its own, from a half to twice the
     overall one. The loop has two lines for it:
 
     >>> from softaug import SoftCrop
     >>> crop = SoftCrop(sigma="auto")
-    >>> pacer = Pacer(crop, epochs=2)
-    >>> logits, labels = torch.eye(3), torch.arange(3)
-    >>> for epoch in range(2):
+    >>> pacer = Pacer(crop, epochs=8)
+    >>> labels, sigmas = torch.arange(3), []
+    >>> for epoch in range(8):
+    ...     sigmas.append(round(pacer.sigma, 3))
     ...     images, label = crop(torch.ones(3, 3, 8, 8), labels)
+    ...     logits = torch.eye(3) if epoch > 3 else torch.ones(3, 3)  # learned half way
     ...     pacer.watch(logits, label)  # after each batch
     ...     pacer.next_epoch()  # after each epoch
-    >>> round(pacer.sigma, 5)  # all are right: 0.1 * 1.15 * 1.15
-    0.13225
+    >>> sigmas
+    [0.05, 0.05, 0.05, 0.05, 0.05, 0.065, 0.085, 0.05]
     """
 
     def __init__(
         self,
         transform: SoftTransform[Any],
         epochs: int,
-        rule: Rule = _LINE,
+        rule: Rule = _HOLD,
         *,
         by: By = "all",
         num: int | None = None,
-        first: float = 0.1,
+        first: float = 0.05,
         least: float = 0.05,
         most: float = 0.4,
-        factor: float = 1.15,
+        factor: float = 1.3,
+        settle: float = 0.1,
         first_k: float = 2.0,
     ) -> None:
         check_limits(first, least, most, factor)
+        self.settle = check_share("Pacer", "settle", settle)
         self.epochs = check_whole("Pacer", "epochs", epochs, least=1)
         self.least, self.most, self.factor = float(least), float(most), float(factor)
         self.rule = check_rule(rule)
@@ -74,6 +79,7 @@ class Pacer:
         self._sigma.divide(by, num)
         self.epoch = 0  # that have ended
         self.lead: float | None = None  # of the last one
+        self._past: list[float] = []  # accuracy in each
         self._num_classes = 0
         self._sums = sums.empty()
         self._set(float(first), check_positive("Pacer", "first_k", first_k))
@@ -132,14 +138,14 @@ class Pacer:
         check_feedback(table, self.rule, self.epoch + 1)
         seen = self._seen(table.double())
         self.lead = self.rule.lead(seen)
-        step = self.factor if self.lead > 0 else 1 / self.factor
-        sigma = min(max(self.sigma * step, self.least), self.most)
+        sigma = self._next_sigma(self.lead)
         k = None if self.k is None else self._next_k(table.double(), self.k, seen.chance)
         if self._parts is not None:
             assert isinstance(self.rule, PartsRule), "build_parts sees to it"
             self._parts.next_epoch(self.rule, seen.chance)
         self._set(sigma, k)
         self.epoch += 1
+        self._past.append(seen.accuracy)
         self._sums = sums.empty(self._sums.device)
 
     def share(self) -> None:
@@ -166,6 +172,7 @@ class Pacer:
             "sigma": self.sigma,
             "k": self.k,
             "lead": self.lead,
+            "past": list(self._past),
             "num_classes": self._num_classes,
             "sums": self._sums.tolist(),
             **own,
@@ -177,6 +184,7 @@ class Pacer:
             rule = f"the state must be that of {self}"
             refuse("Pacer", rule, state["pacer"], "make the pacer as it was made then")
         self.epoch, self.lead = state["epoch"], state["lead"]
+        self._past = list(state["past"])
         self._num_classes = state["num_classes"]
         kept = torch.tensor(state["sums"])
         self._sums = kept if is_first_process() else torch.zeros_like(kept)  # it is everybody's
@@ -187,7 +195,7 @@ class Pacer:
         self._set(state["sigma"], state["k"])
 
     def __repr__(self) -> str:
-        names = ("epochs", "rule", "least", "most", "factor")
+        names = ("epochs", "rule", "least", "most", "factor", "settle")
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
         own = "" if self._parts is None else f", by={self.by!r}, num={self._parts.num}"
         return f"Pacer({shown}{own}, sets={'sigma' if self._k is None else 'sigma and k'})"
@@ -211,7 +219,16 @@ class Pacer:
             given=float(augmented[sums.GIVEN] / num),
             asked=float(augmented[sums.ASKED] / num),
             held_out=float(held[sums.RIGHT] / held[sums.NUM]) if held[sums.NUM] else None,
+            past=tuple(self._past),
         )
+
+    def _next_sigma(self, lead: float) -> float:
+        """A step up or down; `least` where the next epoch is one of those that settle."""
+        left = self.epochs - (self.epoch + 1)
+        if self.settle and left <= math.ceil(self.settle * self.epochs - 1e-9):
+            return self.least
+        step = self.factor if lead > 0 else 1 / self.factor
+        return min(max(self.sigma * step, self.least), self.most)
 
     def _next_k(self, table: Tensor, k: float, chance: float) -> float:
         """A step of `factor` at most toward the k that the accuracies speak for."""

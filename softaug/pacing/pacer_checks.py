@@ -51,7 +51,7 @@ def check_auto_k(transform: SoftTransform[Any], rule: Rule) -> Paced | None:
     if not isinstance(transform.k, Paced):
         return None
     if not rule.finds_k:
-        remedy = "use AccuracyCeiling or ConfidenceMatch, or give the transform a k"
+        remedy = "use AccuracyHold or ConfidenceMatch, or give the transform a k"
         refuse("Pacer", 'k "auto" must have a rule that finds one', rule, remedy)
     return transform.k
 
@@ -75,7 +75,7 @@ def build_parts(by: str, num: int | None, rule: Rule, factor: float) -> Parts | 
         what = "classes" if by == "class" else "training samples"
         refuse("Pacer", f'by "{by}" must have a num', None, f"give the number of {what}")
     if not isinstance(rule, PartsRule):
-        remedy = "use AccuracyLine, AccuracyCeiling or ConfidenceMatch"
+        remedy = "use AccuracyHold, AccuracyLine or ConfidenceMatch"
         refuse("Pacer", f'by "{by}" must have a rule that tells them apart', rule, remedy)
     return Parts(by, check_whole("Pacer", "num", num, least=2), factor**0.5)
 

@@ -18,6 +18,7 @@ class Seen(NamedTuple):
     given: float  # mean probability of the true class, on augmented images
     asked: float  # mean of what their targets give it
     held_out: float | None  # accuracy on clean images that are not trained on
+    past: tuple[float, ...] = ()  # accuracy in each epoch before, on augmented images
 
 
 class Means(NamedTuple):
@@ -77,26 +78,29 @@ class AccuracyLine:
 
 
 @dataclass(frozen=True)
-class AccuracyCeiling:
-    """Ahead while accuracy on augmented images is above `goal`, at any time.
+class AccuracyHold:
+    """Ahead while accuracy on augmented images is above what it was at `since` of all epochs.
 
-    So crops stay near while there is still much to learn, and go as far as it takes to keep the
-    network from knowing its training images by heart once it begins to.
+    Until then a strength does not rise. From then on accuracy is held there: whatever the network
+    learns is spent on going farther. Nothing is said about how high an accuracy is, so the rule
+    is the same for 10 classes and for 1,000, for few epochs and for many.
 
-    >>> seen = Seen(progress=0.5, chance=0.1, accuracy=0.75, given=0.6, asked=1.0, held_out=None)
-    >>> round(AccuracyCeiling(goal=0.7).lead(seen), 3)
-    0.05
+    >>> seen = Seen(0.75, chance=0.1, accuracy=0.7, given=0.6, asked=1.0, held_out=None)
+    >>> round(AccuracyHold(since=0.5).lead(seen._replace(past=(0.4, 0.6))), 3)  # the third of four
+    0.1
     """
 
-    goal: float = 0.7
+    since: float = 0.5
     needs_held_out: ClassVar[bool] = False
     finds_k: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_share("AccuracyCeiling", "goal", self.goal)
+        check_share("AccuracyHold", "since", self.since)
 
     def lead(self, seen: Seen) -> float:
-        return seen.accuracy - self.goal
+        ended = len(seen.past) + 1
+        held = max(round(self.since * ended / seen.progress), 1)  # the epoch of that accuracy
+        return seen.accuracy - seen.past[held - 1] if ended > held else 0.0
 
     def ahead(self, own: Means, together: Means, chance: float) -> Tensor:
         return own.accuracy - together.accuracy

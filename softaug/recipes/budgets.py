@@ -23,7 +23,7 @@ MIDDLE = 40
 TUNED = 0.1, 1.0  # sigma, k
 PAPER = 0.3, 2.0
 SOFT = {"cifar10": ((0.05, 1.0), TUNED, (0.2, 1.0), PAPER), "cifar100": (TUNED, PAPER)}
-PACED, PACE = "paced", Pace("accuracy-ceiling", factor=1.3)
+PACED, PACE = "paced", Pace("accuracy-hold")
 FIRST = 0.05, 1.5  # sigma and k of what is paced
 # One thread of an AMD EPYC, evaluation included.
 _MINUTES = {MODEL: {15: 2, 40: 5, 120: 13}, DEEPER: {15: 6, 40: 14}}

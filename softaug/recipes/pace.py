@@ -15,9 +15,10 @@ from softaug.checks import (
 from softaug.recipes.crops import Crop, NormalOffsets, NormalWindows
 from softaug.transforms.paced import BY
 
-RULES = ("none", "accuracy-line", "accuracy-ceiling", "held-out-gap", "confidence-match")
-TO_GOAL = ("accuracy-line", "accuracy-ceiling", "confidence-match")
-TO_K = ("accuracy-ceiling", "confidence-match")
+RULES = ("none", "accuracy-hold", "accuracy-line", "held-out-gap", "confidence-match")
+TO_GOAL = ("accuracy-line", "confidence-match")
+TO_PARTS = ("accuracy-hold", "accuracy-line", "confidence-match")
+TO_K = ("accuracy-hold", "confidence-match")
 WHO = "augment.pace"
 
 
@@ -25,25 +26,29 @@ WHO = "augment.pace"
 class Pace:
     """The crop's sigma is set anew after each epoch; the recipe's is that of the first."""
 
-    rule: Literal[
-        "none", "accuracy-line", "accuracy-ceiling", "held-out-gap", "confidence-match"
-    ] = "none"
-    """sigma rises after an epoch with: accuracy on augmented images above a line over the epochs,
-    or above a ceiling; accuracy on them above that on clean held-out images; true classes given
-    more than a growing share of what targets ask; else it falls. none leaves it as it is"""
+    rule: Literal["none", "accuracy-hold", "accuracy-line", "held-out-gap", "confidence-match"] = (
+        "none"
+    )
+    """sigma rises after an epoch with: accuracy on augmented images above what it was half way, or
+    above a line over the epochs; accuracy on them above that on clean held-out images; true
+    classes given more than a growing share of what targets ask; else it falls. none leaves it as
+    it is"""
+    since: float | None = None
+    """share of the epochs after which accuracy-hold holds accuracy; None is 0.5"""
     goal: float | None = None
-    """where the line of accuracy, or the share of what targets ask, ends, or the ceiling; None is
-    the rule's own: 0.95, for accuracy-ceiling 0.7"""
+    """where the line of accuracy, or the share of what targets ask, ends; None is 0.95"""
     held_out: int = 0
     """training images that are not trained on, for held-out-gap"""
     find_k: bool = False
-    """the crop's k follows the accuracy on what is visible, by like steps; for accuracy-ceiling
+    """the crop's k follows the accuracy on what is visible, by like steps; for accuracy-hold
     and confidence-match"""
     by: Literal["all", "class", "sample"] = "all"
     """classes, or training images, that are ahead of all together get up to twice the overall
     sigma, those behind down to half of it; not for held-out-gap"""
-    factor: float = 1.15
+    factor: float = 1.3
     """of one change of sigma"""
+    settle: float = 0.1
+    """share of the epochs, the last ones, with the smallest sigma"""
     least: float = 0.05
     """smallest sigma"""
     most: float = 0.4
@@ -51,8 +56,9 @@ class Pace:
 
     def __post_init__(self) -> None:
         check_choice(WHO, "rule", self.rule, RULES)
-        if self.goal is not None:
-            check_share(WHO, "goal", self.goal)
+        for name, share in {"since": self.since, "goal": self.goal, "settle": self.settle}.items():
+            if share is not None:
+                check_share(WHO, name, share)
         check_choice(WHO, "by", self.by, BY)
         check_whole(WHO, "held_out", self.held_out, least=0)
         check_switch(WHO, "find_k", self.find_k)
@@ -76,8 +82,10 @@ def _check_for_rule(pace: Pace) -> None:
         refuse(WHO, "held_out is for held-out-gap", f"{pace.held_out} with {pace.rule}")
     if pace.rule not in TO_GOAL and pace.goal is not None:
         refuse(WHO, f"goal is for {', '.join(TO_GOAL)}", f"{pace.goal:g} with {pace.rule}")
-    if pace.rule not in TO_GOAL and pace.by != "all":
-        rule = f'by "{pace.by}" is for {", ".join(TO_GOAL)}'
+    if pace.rule != "accuracy-hold" and pace.since is not None:
+        refuse(WHO, "since is for accuracy-hold", f"{pace.since:g} with {pace.rule}")
+    if pace.rule not in TO_PARTS and pace.by != "all":
+        rule = f'by "{pace.by}" is for {", ".join(TO_PARTS)}'
         refuse(WHO, rule, pace.rule, "choose one of them, or by all")
     if pace.rule not in TO_K and pace.find_k:
         refuse(WHO, f"find_k is for {', '.join(TO_K)}", f"it with {pace.rule}")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from softaug.pacing import (
-    AccuracyCeiling,
+    AccuracyHold,
     AccuracyLine,
     ConfidenceMatch,
     HeldOutGap,
@@ -49,22 +49,23 @@ def build_pacer(augment: Augment, epochs: int, num_classes: int, num_samples: in
         least=pace.least,
         most=pace.most,
         factor=pace.factor,
+        settle=pace.settle,
         first_k=crop.k or 2.0,
     )
 
 
-_TO_GOAL: dict[str, Callable[..., Rule]] = {
+_RULES: dict[str, Callable[..., Rule]] = {
+    "accuracy-hold": AccuracyHold,
     "accuracy-line": AccuracyLine,
-    "accuracy-ceiling": AccuracyCeiling,
     "confidence-match": ConfidenceMatch,
+    "held-out-gap": HeldOutGap,
 }
 
 
 def _rule(pace: Pace) -> Rule:
-    if pace.rule == "held-out-gap":
-        return HeldOutGap()
-    make = _TO_GOAL[pace.rule]
-    return make() if pace.goal is None else make(pace.goal)
+    """With the one setting that it may have; its own where the recipe gives none."""
+    given = pace.goal if pace.since is None else pace.since
+    return _RULES[pace.rule]() if given is None else _RULES[pace.rule](given)
 
 
 def strength_of(pacer: Pacer, labels: Tensor) -> Strength:

@@ -191,6 +191,23 @@ def test_a_training_that_was_not_finished_is_told(runs, evaluated, tmp_path):
     assert [row["step"] for row in member["metrics"]] == [3], "what came after is not of it"
 
 
+def test_held_out_images_are_measured_in_place_of_the_test_set(runs, evaluated, tmp_path):
+    folder = copy_run(runs.held, tmp_path / "run")
+    found = evaluated([folder], folder, held_out=True)
+    assert (found["split"], list(found["sets"])) == ("validation", ["validation"])
+    trained = json.loads((runs.held / "result.json").read_text())
+    assert trained["split"] == "validation"
+    assert found["sets"]["validation"]["n"] == 30
+    assert found["sets"]["validation"]["error"] == pytest.approx(trained["error"])
+    assert "--held-out" in found["command"]
+
+
+def test_held_out_needs_images_that_were_held_out(runs, evaluated):
+    rule = "held_out needs a run that held out training images, got on-test.*--data.validation"
+    with pytest.raises(ValueError, match=rule):
+        evaluated([runs.test], runs.test, held_out=True)
+
+
 def test_without_a_test_set_the_split_is_called_validation(runs, evaluated, tmp_path):
     name = f"folder:{digit_folder(tmp_path / 'digits', '', num=3)}"
     change = {"name": name, "size": 16, "per_class": None, "validation": 20}

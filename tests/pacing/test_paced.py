@@ -8,6 +8,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from softaug import DrawKey, Pacer, SoftCrop
+from softaug.pacing import AccuracyLine
 
 LABELS = torch.arange(2)
 
@@ -31,7 +32,7 @@ def kept(crop):
 @pytest.mark.parametrize("context", ["fork", "spawn"])
 def test_workers_that_stay_see_each_new_strength(context):
     crop = SoftCrop("auto")
-    pacer = Pacer(crop, 2, first=0.2)
+    pacer = Pacer(crop, 2, AccuracyLine(), first=0.2, factor=1.15, settle=0)
     loader = DataLoader(
         Cropped(crop), 8, num_workers=1, persistent_workers=True, multiprocessing_context=context
     )
@@ -44,7 +45,8 @@ def test_workers_that_stay_see_each_new_strength(context):
 
 def test_a_copy_of_the_transform_is_paced_with_it():
     crop = SoftCrop("auto")
-    pacer, copied = Pacer(crop, 1, first=0.2), copy.deepcopy(crop)
+    pacer = Pacer(crop, 1, AccuracyLine(), first=0.2, factor=1.15, settle=0)
+    copied = copy.deepcopy(crop)
     pacer.watch(torch.eye(2), LABELS)
     pacer.next_epoch()
     assert kept(copied) == kept(crop) == pytest.approx(kept(SoftCrop(0.23)))

@@ -14,7 +14,7 @@ from softaug import (
     SoftResizedCrop,
     UniformCrop,
 )
-from softaug.pacing import AccuracyLine, ConfidenceMatch, HeldOutGap
+from softaug.pacing import AccuracyHold, AccuracyLine, ConfidenceMatch, HeldOutGap
 
 LABELS = torch.arange(10)
 
@@ -24,8 +24,11 @@ def answers(right):
     return 20 * torch.eye(10)[torch.where(right > LABELS, LABELS, (LABELS + 1) % 10)]
 
 
+PLAIN = {"first": 0.1, "factor": 1.15, "settle": 0}
+
+
 def paced(epochs=4, rule=None, **settings):
-    return Pacer(SoftCrop("auto"), epochs, rule or AccuracyLine(), **settings)
+    return Pacer(SoftCrop("auto"), epochs, rule or AccuracyLine(), **{**PLAIN, **settings})
 
 
 def after(pacer, right):
@@ -48,9 +51,37 @@ def test_the_strength_stays_within_its_limits():
     assert min(after(low, 0) for _ in range(9)) == low.sigma == 0.08
 
 
+def test_by_itself_accuracy_is_held_from_half_way_and_the_last_tenth_settles():
+    pacer, strengths = Pacer(SoftCrop("auto"), 20), []
+    for epoch in range(20):
+        strengths.append(pacer.sigma)
+        after(pacer, min(epoch, 10))  # right: 9 half way, 10 from then on
+    rising = [0.05 * 1.3**steps for steps in range(8)]
+    assert strengths == pytest.approx([0.05] * 10 + rising + [0.05] * 2)
+
+
+@pytest.mark.parametrize(("epochs", "near"), [(2, 1), (10, 1), (11, 2), (30, 3), (40, 4)])
+def test_the_epochs_that_settle_are_a_tenth_rounded_up(epochs, near):
+    pacer, strengths = paced(epochs, AccuracyLine(0), first=0.4, least=0.1, settle=0.1), []
+    for _ in range(epochs):
+        strengths.append(pacer.sigma)
+        after(pacer, 10)
+    assert strengths == [0.4] * (epochs - near) + [0.1] * near
+    assert pacer.sigma == 0.1
+
+
+def test_a_resumed_pacer_holds_the_accuracy_of_before():
+    begun, resumed = (paced(6, AccuracyHold()) for _ in range(2))
+    for right in (3, 4, 5, 7):
+        after(begun, right)
+    resumed.load_state_dict(json.loads(json.dumps(begun.state_dict())))
+    assert after(resumed, 6) == after(begun, 6)
+    assert resumed.lead == pytest.approx(0.1)  # 5 were right half way
+
+
 def test_the_transform_has_the_strength_of_its_pacer():
     crop = SoftCrop("auto")
-    pacer = Pacer(crop, 3, first=0.2)
+    pacer = Pacer(crop, 3, AccuracyLine(), first=0.2, factor=1.15)
     images = torch.arange(8 * 3 * 16 * 16).view(8, 3, 16, 16).float()
     for sigma in (0.2, 0.23):
         torch.manual_seed(0)
@@ -103,7 +134,7 @@ def watch_curve(pacer, k, now):
 
 def test_k_follows_the_accuracy_at_what_is_visible_by_small_steps():
     crop = SoftCrop("auto", k="auto")
-    pacer, found = Pacer(crop, 9, ConfidenceMatch()), []
+    pacer, found = Pacer(crop, 9, ConfidenceMatch(), **PLAIN), []
     for _ in range(9):
         watch_curve(pacer, k=4.0, now=pacer.k)
         pacer.next_epoch()
@@ -118,7 +149,7 @@ def test_the_transform_softens_by_the_paced_k():
     torch.manual_seed(0)
     _, label = crop(torch.ones(8, 3, 16, 16), torch.zeros(8).long())
     torch.manual_seed(0)
-    _, expected = SoftCrop(0.1, k=3.0)(torch.ones(8, 3, 16, 16), torch.zeros(8).long())
+    _, expected = SoftCrop(0.05, k=3.0)(torch.ones(8, 3, 16, 16), torch.zeros(8).long())
     torch.testing.assert_close(label, expected)
 
 
@@ -181,7 +212,7 @@ def test_more_epochs_than_announced_are_refused():
 )
 def test_a_transform_without_a_strength_to_set_is_refused(transform, message):
     with pytest.raises(ValueError, match=f"^Pacer: {message}"):
-        Pacer(transform, 4)
+        Pacer(transform, 4, AccuracyLine())
 
 
 @pytest.mark.parametrize(
@@ -193,6 +224,7 @@ def test_a_transform_without_a_strength_to_set_is_refused(transform, message):
         ({"factor": 1.0}, "factor must be above 1, got 1"),
         ({"factor": math.nan}, "factor must be > 0"),
         ({"first_k": 0}, "first_k must be > 0"),
+        ({"settle": 1.5}, r"settle must be a number in 0\.\.1, got float 1\.5"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, message):

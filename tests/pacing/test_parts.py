@@ -7,7 +7,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from softaug import DrawKey, MixedLabel, Pacer, SoftCrop
-from softaug.pacing import AccuracyCeiling, AccuracyLine, ConfidenceMatch, HeldOutGap
+from softaug.pacing import AccuracyHold, AccuracyLine, ConfidenceMatch, HeldOutGap
 from softaug.pacing.parts import DOUBLING, centred
 
 LABELS = torch.arange(10)
@@ -20,7 +20,8 @@ def answers(right):
 
 
 def paced(by, rule=None, epochs=40, num=10, **settings):
-    return Pacer(SoftCrop("auto"), epochs, rule or AccuracyLine(), by=by, num=num, **settings)
+    chosen = {"first": 0.1, "factor": 1.15, "settle": 0, **settings}
+    return Pacer(SoftCrop("auto"), epochs, rule or AccuracyLine(), by=by, num=num, **chosen)
 
 
 def after(pacer, right):
@@ -63,7 +64,7 @@ def test_strengths_stay_within_the_limits_of_the_overall_one():
     assert pacer.sigmas.max() == 0.12
 
 
-@pytest.mark.parametrize("rule", [AccuracyLine(), AccuracyCeiling(0.4), ConfidenceMatch()])
+@pytest.mark.parametrize("rule", [AccuracyLine(), AccuracyHold(), ConfidenceMatch()])
 @pytest.mark.parametrize("by", ["class", "sample"])
 def test_the_overall_strength_is_that_of_a_pacer_by_all(by, rule):
     own, plain = paced(by, rule), paced("all", rule, num=None)
@@ -75,7 +76,7 @@ def test_the_overall_strength_is_that_of_a_pacer_by_all(by, rule):
 
 
 def test_scales_settle_where_the_distance_says():
-    pacer = Pacer(SoftCrop("auto"), 30, by="class", num=2, least=1e-9)
+    pacer = paced("class", epochs=30, num=2, least=1e-9)
     labels, right = torch.arange(20) % 2, torch.arange(20) < torch.tensor([12, 8]).repeat(10)
     for _ in range(30):
         pacer.watch(torch.eye(2)[torch.where(right, labels, 1 - labels)], labels)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from softaug.pacing import (
-    AccuracyCeiling,
+    AccuracyHold,
     AccuracyLine,
     ConfidenceMatch,
     HeldOutGap,
@@ -25,10 +25,25 @@ def test_the_accuracy_line_goes_from_chance_to_its_goal(progress, accuracy, lead
     assert AccuracyLine().lead(seen) == pytest.approx(lead)
 
 
-def test_the_ceiling_is_the_same_at_any_time():
-    for progress in (0.1, 1.0):
-        assert AccuracyCeiling().lead(SEEN._replace(progress=progress)) == pytest.approx(-0.1)
-    assert AccuracyCeiling(goal=0.5).lead(SEEN) == pytest.approx(0.1)
+def leads(rule, accuracies):
+    """After each epoch."""
+    seen = [
+        SEEN._replace(progress=(epoch + 1) / len(accuracies), accuracy=now, past=past)
+        for epoch, now in enumerate(accuracies)
+        for past in [tuple(accuracies[:epoch])]
+    ]
+    return pytest.approx([rule.lead(one) for one in seen])
+
+
+def test_accuracy_is_held_at_what_it_was_half_way():
+    assert leads(AccuracyHold(), [0.1, 0.5, 0.3, 0.8]) == [0, 0, -0.2, 0.3]
+    assert leads(AccuracyHold(), [0.1, 0.5, 0.2, 0.3, 0.8]) == [0, 0, -0.3, -0.2, 0.3]
+    assert leads(AccuracyHold(0.25), [0.1, 0.5, 0.3, 0.8]) == [0, 0.4, 0.2, 0.7]
+
+
+def test_accuracy_is_held_from_the_first_epoch_at_the_earliest_and_at_last_never():
+    assert leads(AccuracyHold(0), [0.1, 0.5, 0.3]) == [0, 0.4, 0.2]
+    assert leads(AccuracyHold(1), [0.1, 0.5, 0.3]) == [0, 0, 0]
 
 
 def test_the_gap_is_between_augmented_and_clean_held_out_accuracy():
@@ -50,7 +65,13 @@ def test_a_network_that_gives_what_is_asked_is_ahead_until_the_end_at_any_softne
         assert ConfidenceMatch(goal=1).lead(seen._replace(progress=1)) == pytest.approx(0)
 
 
-@pytest.mark.parametrize("make", [AccuracyLine, AccuracyCeiling, ConfidenceMatch])
+@pytest.mark.parametrize("since", [-0.1, 1.1, math.nan, "0.9", True])
+def test_a_time_that_is_no_share_of_the_epochs_is_refused(since):
+    with pytest.raises(ValueError, match=r"AccuracyHold: since must be a number in 0\.\.1, got"):
+        AccuracyHold(since)
+
+
+@pytest.mark.parametrize("make", [AccuracyLine, ConfidenceMatch])
 @pytest.mark.parametrize("goal", [-0.1, 1.1, math.nan, "0.9", True])
 def test_a_goal_that_is_no_share_is_refused(make, goal):
     with pytest.raises(ValueError, match=rf"{make.__name__}: goal must be a number in 0\.\.1"):

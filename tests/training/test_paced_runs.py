@@ -19,7 +19,7 @@ from softaug.training.stopwatch import Stopwatch
 
 PACES = {
     "accuracy-line": Pace("accuracy-line"),
-    "accuracy-ceiling": Pace("accuracy-ceiling", goal=0.2, find_k=True),
+    "accuracy-hold": Pace("accuracy-hold", since=0.25, find_k=True),
     "held-out-gap": Pace("held-out-gap", held_out=5),
     "confidence-match": Pace("confidence-match", find_k=True),
     "by class": Pace("accuracy-line", by="class"),
@@ -46,9 +46,10 @@ def test_each_epoch_tells_its_strength_and_follows_its_lead(unbroken):
     _, folder = unbroken
     table = rows(folder)
     assert table[0]["sigma"] == 0.2
-    for now, then in pairwise(table):
-        step = 1.15 if now["lead"] > 0 else 1 / 1.15
+    for now, then in pairwise(table[:-1]):
+        step = 1.3 if now["lead"] > 0 else 1 / 1.3
         assert then["sigma"] == pytest.approx(min(max(now["sigma"] * step, 0.05), 0.4))
+    assert table[-1]["sigma"] == 0.05, "the last epoch settles"
 
 
 def test_a_crash_leaves_no_trace_wherever_it_comes(unbroken, tmp_path, monkeypatch):
@@ -210,18 +211,21 @@ def test_what_cannot_be_paced_is_refused(augment, message):
         ({"rule": "accuracy-line", "held_out": 5}, "held_out is for held-out-gap, got 5 with acc"),
         (
             {"rule": "held-out-gap", "held_out": 5, "goal": 0.9},
-            "goal is for accuracy-line, .*, confidence-match, got 0.9 with held-out-gap",
+            "goal is for accuracy-line, confidence-match, got 0.9 with held-out-gap",
         ),
         ({"rule": "accuracy-line", "by": "image"}, "by must be one of 'all', .* got 'image'"),
         (
             {"by": "class"},
-            'by "class" is for accuracy-line, accuracy-ceiling, confidence-match, got none',
+            'by "class" is for accuracy-hold, accuracy-line, confidence-match, got none',
         ),
         (
             {"rule": "held-out-gap", "held_out": 5, "by": "sample"},
-            'by "sample" is for accuracy-line, .*, confidence-match, got held-out-gap',
+            'by "sample" is for accuracy-hold, .*, confidence-match, got held-out-gap',
         ),
-        ({"rule": "accuracy-line", "find_k": True}, "find_k is for accuracy-ceiling, confidence-"),
+        ({"rule": "accuracy-line", "find_k": True}, "find_k is for accuracy-hold, confidence-"),
+        ({"rule": "accuracy-line", "since": 0.5}, "since is for accuracy-hold, got 0.5 with acc"),
+        ({"since": -1.0}, r"since must be a number in 0\.\.1"),
+        ({"settle": 2.0}, r"settle must be a number in 0\.\.1"),
         ({"goal": 0.9}, "goal is for accuracy-line, .* got 0.9 with none"),
         ({"goal": 2.0}, r"goal must be a number in 0\.\.1"),
         ({"least": 0.4, "most": 0.1}, r"\(least, most\) must be 0 < low <= high"),

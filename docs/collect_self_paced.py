@@ -1,0 +1,174 @@
+"""Keep the numbers of every finished run, and put the tables and plots into docs/self-paced.md.
+
+    python docs/collect_self_paced.py softaug-reproduce/cpu
+
+Without a folder they are made again from docs/results. Runs that docs/evidence.md has too lie in
+docs/results/evidence/runs and are read from there.
+"""
+
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import matplotlib.pyplot as plt
+from collect_evidence import KEPT as EVIDENCE
+from collect_evidence import STUDIES
+from collect_runs import put_between_markers
+from kept_runs import (
+    ECE,
+    ERROR,
+    HIDDEN,
+    NLL,
+    SHOWN,
+    Measure,
+    Values,
+    as_table,
+    by_seed,
+    differences,
+    keep,
+    means,
+    read,
+)
+
+from softaug.metrics import estimate
+from softaug.paper import find_exhibits
+from softaug.recipes.budgets import (
+    DEEPER,
+    DEEPER_EPOCHS,
+    EPOCHS,
+    MIDDLE,
+    MODEL,
+    PACED,
+    PAPER,
+    TUNED,
+    UNSEEN,
+    budget_name,
+    crop_arm,
+)
+
+DOCS = Path(__file__).parent
+PAGE, KEPT = DOCS / "self-paced.md", DOCS / "results" / "self-paced" / "runs"
+HARD = "hard"
+ARMS = (HARD, crop_arm("target", *TUNED), crop_arm("target", *PAPER), PACED)
+DATA = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", UNSEEN: "Fashion-MNIST"}
+GOALS = {ERROR: 1.0, ECE: 0.33, HIDDEN[1]: 1.15}  # of the ratio to hard
+HEADLINE = {ERROR: 0.96}  # in one setting
+
+
+class Setting(NamedTuple):
+    """Where the arms are compared."""
+
+    data: str
+    model: str
+    epochs: int
+
+    def recipe(self, arm: str) -> str:
+        """What the arm's row is called."""
+        return budget_name(self.data, self.epochs, arm, self.model)
+
+    def __str__(self) -> str:
+        return f"{DATA[self.data]}, {self.model}, {self.epochs} epochs"
+
+
+SETTINGS = (
+    *(Setting(data, MODEL, epochs) for data in ("cifar10", "cifar100") for epochs in EPOCHS),
+    *(
+        Setting(data, DEEPER, epochs)
+        for data in ("cifar10", "cifar100")
+        for epochs in DEEPER_EPOCHS
+    ),
+    Setting(UNSEEN, MODEL, MIDDLE),
+)
+HEADLINE_SETTING = Setting("cifar10", MODEL, MIDDLE)
+
+
+def collect(runs: Path) -> None:
+    """Keep what this study alone has."""
+    shared = {name for study in find_exhibits(STUDIES) for name in study.recipes}
+    (study,) = find_exhibits(("self-paced",))
+    keep(runs, set(study.recipes) - shared, KEPT)
+
+
+def goals(values: Values) -> str:
+    """Paced over hard, of each measure that has a goal."""
+    heads = [f"{measure.head}: paced / hard" for measure in GOALS]
+    lines = [["setting", "n", *heads]]
+    for setting in there(values):
+        asked = GOALS | HEADLINE if setting == HEADLINE_SETTING else GOALS
+        cells = [_against_goal(ratio(values, setting, m), m, goal) for m, goal in asked.items()]
+        lines.append([str(setting), str(len(seeds(values, setting))), *cells])
+    return as_table(lines)
+
+
+def _against_goal(found: float, measure: Measure, goal: float) -> str:
+    met = found >= goal if measure.higher_is_better else found <= goal
+    sign = "≥" if measure.higher_is_better else "≤"
+    return f"{found:.2f}" if met else f"{found:.2f}, goal {sign} {goal:.2f}"
+
+
+def ratio(values: Values, setting: Setting, measure: Measure) -> float:
+    """Of the means over common seeds."""
+    ours, hard = (by_seed(values, setting.recipe(arm), measure.key) for arm in (PACED, HARD))
+    common = seeds(values, setting)
+    return sum(ours[seed] for seed in common) / sum(hard[seed] for seed in common)
+
+
+def seeds(values: Values, setting: Setting) -> set[int]:
+    """For which paced and hard both have a run."""
+    ours, hard = (set(values.get(setting.recipe(arm), ())) for arm in (PACED, HARD))
+    return ours & hard
+
+
+def there(values: Values) -> list[Setting]:
+    """Settings that can be judged by now."""
+    return [setting for setting in SETTINGS if seeds(values, setting)]
+
+
+def arms(values: Values) -> str:
+    """Every arm of every setting."""
+    named = {f"{one}: {arm}": one.recipe(arm) for one in there(values) for arm in ARMS}
+    return means(values, {words: name for words, name in named.items() if name in values})
+
+
+def against(values: Values, other: str) -> str:
+    """Paced minus another arm, paired by seed."""
+    pairs = {str(one): (one.recipe(PACED), one.recipe(other)) for one in there(values)}
+    return differences(values, {w: pair for w, pair in pairs.items() if pair[1] in values}, SHOWN)
+
+
+def plot(values: Values, data: str) -> None:
+    """A chart for each measure over the budget."""
+    figure, every = plt.subplots(1, 4, figsize=(12, 3.2), layout="constrained")
+    for axes, measure in zip(every, (ERROR, NLL, ECE, HIDDEN[1]), strict=True):
+        for arm in ARMS:
+            names = {epochs: Setting(data, MODEL, epochs).recipe(arm) for epochs in EPOCHS}
+            run = {epochs: name for epochs, name in names.items() if name in values}
+            found = [
+                estimate(list(by_seed(values, name, measure.key).values())) for name in run.values()
+            ]
+            middle = [measure.scale * one.mean for one in found]
+            bars = [measure.scale * (one.se or 0) for one in found]
+            axes.errorbar(list(run), middle, bars, label=arm, marker="o", capsize=2)
+        axes.set(xscale="log", xlabel="epochs", title=measure.head)
+        axes.set_xticks(EPOCHS, [str(epochs) for epochs in EPOCHS])
+        axes.minorticks_off()
+    every[0].legend(frameon=False, fontsize="small")
+    figure.suptitle(f"{DATA[data]}, 5,000 images, {MODEL}")
+    figure.savefig(DOCS / f"self-paced-{data}.png", dpi=150)
+
+
+def main() -> None:
+    """Collect, then write tables and plots."""
+    if sys.argv[1:]:
+        collect(Path(sys.argv[1]) / "runs")
+    values = read(EVIDENCE / "runs", KEPT)
+    put_between_markers(goals(values), PAGE, "goals")
+    put_between_markers(against(values, HARD), PAGE, "against-hard")
+    put_between_markers(against(values, ARMS[1]), PAGE, "against-fixed")
+    put_between_markers(arms(values), PAGE, "arms")
+    for data in ("cifar10", "cifar100"):
+        plot(values, data)
+
+
+if __name__ == "__main__":
+    main()
