@@ -23,6 +23,7 @@ from kept_runs import (
     as_table,
     by_seed,
     differences,
+    draw_over_epochs,
     keep,
     means,
     read,
@@ -130,21 +131,10 @@ def plot_occlusion(values: Values) -> None:
 def plot_budgets(values: Values) -> None:
     """Error, ECE and accuracy under occlusion by epochs."""
     figure, every = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
-    arms = ["hard", *(crop_arm("target", *crop) for crop in SOFT["cifar10"])]
+    soft = [crop_arm("target", *crop) for crop in SOFT["cifar10"]]
+    arms = {a: {e: budget_name("cifar10", e, a) for e in EPOCHS} for a in ("hard", *soft)}
     for axes, measure in zip(every, (ERROR, ECE, HIDDEN[1]), strict=True):
-        for arm in arms:
-            names = {epochs: budget_name("cifar10", epochs, arm) for epochs in EPOCHS}
-            there = {epochs: name for epochs, name in names.items() if name in values}
-            found = [
-                estimate(list(by_seed(values, name, measure.key).values()))
-                for name in there.values()
-            ]
-            means = [100 * one.mean for one in found]
-            bars = [100 * (one.se or 0) for one in found]
-            axes.errorbar(list(there), means, bars, label=arm, marker="o", capsize=2)
-        axes.set(xscale="log", xlabel="epochs", title=measure.head)
-        axes.set_xticks(EPOCHS, [str(epochs) for epochs in EPOCHS])
-        axes.minorticks_off()
+        draw_over_epochs(axes, values, measure, arms)
     every[0].legend(frameon=False, fontsize="small")
     figure.savefig(DOCS / "evidence-budgets.png", dpi=150)
 

@@ -25,12 +25,12 @@ from kept_runs import (
     as_table,
     by_seed,
     differences,
+    draw_over_epochs,
     keep,
     means,
     read,
 )
 
-from softaug.metrics import estimate
 from softaug.paper import find_exhibits
 from softaug.recipes.budgets import (
     DEEPER,
@@ -83,10 +83,11 @@ HEADLINE_SETTING = Setting("cifar10", MODEL, MIDDLE)
 
 
 def collect(runs: Path) -> None:
-    """Keep what this study alone has."""
+    """Keep every run of the study, those that the evidence has too beside the evidence's."""
     shared = {name for study in find_exhibits(STUDIES) for name in study.recipes}
     (study,) = find_exhibits(("self-paced",))
     keep(runs, set(study.recipes) - shared, KEPT)
+    keep(runs, set(study.recipes) & shared, EVIDENCE / "runs")
 
 
 def goals(values: Values) -> str:
@@ -103,7 +104,7 @@ def goals(values: Values) -> str:
 def _against_goal(found: float, measure: Measure, goal: float) -> str:
     met = found >= goal if measure.higher_is_better else found <= goal
     sign = "≥" if measure.higher_is_better else "≤"
-    return f"{found:.2f}" if met else f"{found:.2f}, goal {sign} {goal:.2f}"
+    return f"**{found:.2f}**" if met else f"{found:.2f}, goal {sign} {goal:.2f}"
 
 
 def ratio(values: Values, setting: Setting, measure: Measure) -> float:
@@ -139,19 +140,9 @@ def against(values: Values, other: str) -> str:
 def plot(values: Values, data: str) -> None:
     """A chart for each measure over the budget."""
     figure, every = plt.subplots(1, 4, figsize=(12, 3.2), layout="constrained")
+    arms = {arm: {e: Setting(data, MODEL, e).recipe(arm) for e in EPOCHS} for arm in ARMS}
     for axes, measure in zip(every, (ERROR, NLL, ECE, HIDDEN[1]), strict=True):
-        for arm in ARMS:
-            names = {epochs: Setting(data, MODEL, epochs).recipe(arm) for epochs in EPOCHS}
-            run = {epochs: name for epochs, name in names.items() if name in values}
-            found = [
-                estimate(list(by_seed(values, name, measure.key).values())) for name in run.values()
-            ]
-            middle = [measure.scale * one.mean for one in found]
-            bars = [measure.scale * (one.se or 0) for one in found]
-            axes.errorbar(list(run), middle, bars, label=arm, marker="o", capsize=2)
-        axes.set(xscale="log", xlabel="epochs", title=measure.head)
-        axes.set_xticks(EPOCHS, [str(epochs) for epochs in EPOCHS])
-        axes.minorticks_off()
+        draw_over_epochs(axes, values, measure, arms)
     every[0].legend(frameon=False, fontsize="small")
     figure.suptitle(f"{DATA[data]}, 5,000 images, {MODEL}")
     figure.savefig(DOCS / f"self-paced-{data}.png", dpi=150)

@@ -110,3 +110,19 @@ def judged(found: Estimate, measure: Measure) -> str:
     word = verdict(found, higher_is_better=measure.higher_is_better).word
     told = f"{mean} [{low}, {high}]"
     return f"**{told}** {word}" if word in ("better", "worse") else told
+
+
+def draw_over_epochs(
+    axes: Any, values: Values, measure: Measure, arms: dict[str, dict[int, str]]
+) -> None:
+    """A line with standard errors for each arm, of which `arms` has the recipe by epochs."""
+    every = sorted({epochs for names in arms.values() for epochs in names})
+    for arm, names in arms.items():
+        there = {epochs: name for epochs, name in names.items() if name in values}
+        found = [estimate(list(by_seed(values, n, measure.key).values())) for n in there.values()]
+        middles = [measure.scale * one.mean for one in found]
+        bars = [measure.scale * (one.se or 0) for one in found]
+        axes.errorbar(list(there), middles, bars, label=arm, marker="o", capsize=2)
+    axes.set(xscale="log", xlabel="epochs", title=measure.head)
+    axes.set_xticks(every, [str(epochs) for epochs in every])
+    axes.minorticks_off()
