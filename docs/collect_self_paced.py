@@ -2,8 +2,8 @@
 
     python docs/collect_self_paced.py softaug-reproduce/cpu
 
-Without a folder they are made again from docs/results. Runs that docs/evidence.md has too lie in
-docs/results/evidence/runs and are read from there.
+Without a folder they are made again from docs/results. Runs of recipes that docs/evidence.md has
+too lie in docs/results/evidence/runs: run docs/collect_evidence.py, too, if there are new ones.
 """
 
 import sys
@@ -104,7 +104,7 @@ def goals(values: Values) -> str:
 def _against_goal(found: float, measure: Measure, goal: float) -> str:
     met = found >= goal if measure.higher_is_better else found <= goal
     sign = "≥" if measure.higher_is_better else "≤"
-    return f"**{found:.2f}**" if met else f"{found:.2f}, goal {sign} {goal:.2f}"
+    return f"**{found:.3f}**" if met else f"{found:.3f}, goal {sign} {goal:g}"
 
 
 def ratio(values: Values, setting: Setting, measure: Measure) -> float:
@@ -114,10 +114,10 @@ def ratio(values: Values, setting: Setting, measure: Measure) -> float:
     return sum(ours[seed] for seed in common) / sum(hard[seed] for seed in common)
 
 
-def seeds(values: Values, setting: Setting) -> set[int]:
-    """For which paced and hard both have a run."""
-    ours, hard = (set(values.get(setting.recipe(arm), ())) for arm in (PACED, HARD))
-    return ours & hard
+def seeds(values: Values, setting: Setting, other: str = HARD) -> set[int]:
+    """For which paced and another arm both have a run."""
+    ours, others = (set(values.get(setting.recipe(arm), ())) for arm in (PACED, other))
+    return ours & others
 
 
 def there(values: Values) -> list[Setting]:
@@ -133,8 +133,12 @@ def arms(values: Values) -> str:
 
 def against(values: Values, other: str) -> str:
     """Paced minus another arm, paired by seed."""
-    pairs = {str(one): (one.recipe(PACED), one.recipe(other)) for one in there(values)}
-    return differences(values, {w: pair for w, pair in pairs.items() if pair[1] in values}, SHOWN)
+    pairs = {
+        str(one): (one.recipe(PACED), one.recipe(other))
+        for one in SETTINGS
+        if seeds(values, one, other)
+    }
+    return differences(values, pairs, SHOWN)
 
 
 def plot(values: Values, data: str) -> None:

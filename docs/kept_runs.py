@@ -35,7 +35,16 @@ def keep(runs: Path, names: Iterable[str], into: Path) -> None:
     for folder in [folder for name in names for folder in runs.glob(f"{name}-seed*")]:
         if (folder / "evaluation.json").exists():
             kept = slim(json.loads((folder / "evaluation.json").read_text()))
-            (into / f"{folder.name}.json").write_text(json.dumps(kept, indent=1) + "\n")
+            _write_once(kept, into / f"{folder.name}.json")
+
+
+def _write_once(kept: dict[str, Any], path: Path) -> None:
+    """Leave the numbers of other weights of the same recipe and seed, and say so."""
+    there = json.loads(path.read_text()) if path.exists() else kept
+    if there["weights_sha256"] != kept["weights_sha256"]:
+        print(f"{path} has another network's numbers and stays; remove it to have these")
+        return
+    path.write_text(json.dumps(kept, indent=1) + "\n")
 
 
 def slim(evaluation: dict[str, Any]) -> dict[str, Any]:

@@ -14,8 +14,8 @@ SIGNATURES = {
     "MixedLabel": "labels retained share",
     "Mixup": "alpha=1.0",
     "OnlineSmoothing": "num_classes share=0.5",
-    "Pacer": "transform epochs rule=AccuracyLine(goal=0.95) * by='all' num=None first=0.1 "
-    "least=0.05 most=0.4 factor=1.15 first_k=2.0",
+    "Pacer": "transform epochs rule=AccuracyHold(since=0.5) * by='all' num=None first=0.05 "
+    "least=0.05 most=0.4 factor=1.3 settle=0.1 first_k=2.0",
     "SoftAffine": "degrees=30.0 translate=(0.0, 0.0) scale=(1.0, 1.0) shear=0.0 k=2.0 fill=0",
     "SoftCrop": "sigma=0.3 k=2.0 fill=0",
     "SoftCutout": "length=8 k=2.0 fill=0",

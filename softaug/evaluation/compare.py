@@ -24,7 +24,7 @@ from softaug.metrics import (
     paired_difference,
     verdict,
 )
-from softaug.recipes import differences
+from softaug.recipes.serialise import as_of_today, differences
 from softaug.training.environment import environment
 
 COMPARISON = "comparison.json"
@@ -75,7 +75,8 @@ def _arms(folders: Sequence[Path]) -> dict[str, list[tuple[Path, Evaluated]]]:
 
 def _check_same_recipe(name: str, recipes: Sequence[Mapping[str, Any]]) -> None:
     for other in recipes[1:]:
-        changed = [d for d in differences(recipes[0], other) if not d.startswith("seed: ")]
+        pair = as_of_today(recipes[0]), as_of_today(other)
+        changed = [d for d in differences(*pair) if not d.startswith("seed: ")]
         if changed:
             rule = f"runs called {name} must differ in nothing but the seed"
             refuse("compare", rule, "; ".join(changed), "give a changed run a --name of its own")

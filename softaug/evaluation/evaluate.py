@@ -23,7 +23,7 @@ from softaug.evaluation.measure_list import CALIBRATION, list_measures
 from softaug.evaluation.measures import halves_temperatures, measures, per_class, scale
 from softaug.evaluation.result_files import EVALUATION, SCHEMA, read_evaluation, write_evaluation
 from softaug.evaluation.robustness import Ordeal, harmed, ordeals, summary
-from softaug.evaluation.run import TrainedRun, images_of, open_run, predict, runs_in
+from softaug.evaluation.run import TrainedRun, images_of, open_run, predict, read_recipe, runs_in
 from softaug.metrics import ensemble_logits, fit_temperature
 from softaug.progress import Show, progress
 from softaug.recipes.pretrain import PretrainRecipe
@@ -50,7 +50,7 @@ class EvaluationOptions:
     resize: tuple[int, ...] = ()
     """measure the test images also with these short edges, the centre kept; for folders"""
     held_out: bool = False
-    """measure the training images that the recipe held out, in place of the test images"""
+    """measure the training images that data.validation held out, in place of the test images"""
     draws: int = 3
     """placings of the patch, shifts and noises, averaged"""
     export: Path | None = None
@@ -73,6 +73,8 @@ def evaluate_runs(
     own = _resolved(runs_in(out)) == _resolved(folders)  # `softaug evaluate OUT` is the same
     if not own:
         _check_no_member(out, folders)
+    if options.held_out:
+        _check_held_out(folders)
     members = [
         open_run(folder, options.data_dir, options.device, console=console) for folder in folders
     ]
@@ -100,6 +102,14 @@ def _check_no_member(out: Path, folders: Sequence[Path]) -> None:
     if out.resolve() in _resolved(folders):
         rule = "an ensemble's folder must not be a member's, which keeps its own evaluation"
         refuse("evaluate", rule, out, "choose another --out")
+
+
+def _check_held_out(folders: Sequence[Path]) -> None:
+    """Before networks are loaded or probes trained."""
+    for recipe in map(read_recipe, folders):
+        if not recipe.data.validation:
+            rule = "held_out needs runs that held out images by data.validation"
+            refuse("evaluate", rule, recipe.name, "train with --data.validation 5000")
 
 
 def _check_alike(members: Sequence[TrainedRun]) -> None:
@@ -291,11 +301,11 @@ class Evaluation:
 
 
 def _parts(run: TrainedRun, options: EvaluationOptions) -> tuple[str, Source, Source | None]:
-    """(name of the split, measured on, held out for tuning): the test set where there is one."""
+    """(name of the split, measured on, held out for the temperature).
+
+    The test set where there is one, unless what was held out is to be measured.
+    """
     spec, data = run.recipe.data, run.data
-    if options.held_out and not spec.validation:
-        rule = "held_out needs a run that held out training images"
-        refuse("evaluate", rule, run.recipe.name, "train it with --data.validation 5000")
     if options.held_out or not spec.validation:
         return data.split, data.measured, None
     test = load_images(spec, options.data_dir).test

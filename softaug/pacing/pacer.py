@@ -29,12 +29,12 @@ _HOLD = AccuracyHold()
 
 
 class Pacer:
-    """Raises the sigma of a transform after epochs that went well by `rule`, else lowers it.
+    """Raises the sigma of a transform after epochs that went well by `rule`, or lowers it.
 
     One change is by `factor`, from `first`, within `least` and `most`; the last epochs, a share
     `settle` of all (rounded up), have `least`. The transform's sigma is
     "auto"; a k that is "auto" too begins at `first_k` and follows the network's accuracy on
-    images of which more or less is visible (with `AccuracyHold` or `ConfidenceMatch`).
+    images of which more or less is visible (with `ConfidenceMatch`).
     Several processes add up what they watched and have the same strength. `by` "class" or
     "sample" gives each of `num` classes or training samples its own, from a half to twice the
     overall one. The loop has two lines for it:
@@ -82,7 +82,8 @@ class Pacer:
         self._past: list[float] = []  # accuracy in each
         self._num_classes = 0
         self._sums = sums.empty()
-        self._set(float(first), check_positive("Pacer", "first_k", first_k))
+        first_k = check_positive("Pacer", "first_k", first_k)
+        self._set(self.least if self._settles else float(first), first_k)
 
     @property
     def by(self) -> str:
@@ -138,13 +139,12 @@ class Pacer:
         check_feedback(table, self.rule, self.epoch + 1)
         seen = self._seen(table.double())
         self.lead = self.rule.lead(seen)
-        sigma = self._next_sigma(self.lead)
         k = None if self.k is None else self._next_k(table.double(), self.k, seen.chance)
         if self._parts is not None:
             assert isinstance(self.rule, PartsRule), "build_parts sees to it"
             self._parts.next_epoch(self.rule, seen.chance)
-        self._set(sigma, k)
         self.epoch += 1
+        self._set(self._next_sigma(self.lead), k)
         self._past.append(seen.accuracy)
         self._sums = sums.empty(self._sums.device)
 
@@ -204,6 +204,8 @@ class Pacer:
         self._overall = sigma
         if self._parts is None:
             self._sigma.set(sigma)
+        elif self._settles:
+            self._sigma.set(torch.full_like(self._parts.scales, self.least))
         else:
             self._sigma.set((sigma * self._parts.scales).clamp(self.least, self.most))
         if self._k is not None and k is not None:
@@ -222,12 +224,16 @@ class Pacer:
             past=tuple(self._past),
         )
 
+    @property
+    def _settles(self) -> bool:
+        """Whether the epoch that comes is one of the last, which have `least`."""
+        last = math.ceil(self.settle * self.epochs - 1e-9)
+        return 0 < last >= self.epochs - self.epoch
+
     def _next_sigma(self, lead: float) -> float:
-        """A step up or down; `least` where the next epoch is one of those that settle."""
-        left = self.epochs - (self.epoch + 1)
-        if self.settle and left <= math.ceil(self.settle * self.epochs - 1e-9):
+        if self._settles:
             return self.least
-        step = self.factor if lead > 0 else 1 / self.factor
+        step = 1.0 if lead == 0 else self.factor if lead > 0 else 1 / self.factor
         return min(max(self.sigma * step, self.least), self.most)
 
     def _next_k(self, table: Tensor, k: float, chance: float) -> float:

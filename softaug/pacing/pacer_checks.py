@@ -51,7 +51,7 @@ def check_auto_k(transform: SoftTransform[Any], rule: Rule) -> Paced | None:
     if not isinstance(transform.k, Paced):
         return None
     if not rule.finds_k:
-        remedy = "use AccuracyHold or ConfidenceMatch, or give the transform a k"
+        remedy = "use ConfidenceMatch, or give the transform a k"
         refuse("Pacer", 'k "auto" must have a rule that finds one', rule, remedy)
     return transform.k
 

@@ -31,7 +31,7 @@ class Means(NamedTuple):
 
 @runtime_checkable
 class Rule(Protocol):
-    """A strength rises after an epoch whose lead is above 0, else it falls."""
+    """A strength rises after an epoch whose lead is above 0, and falls if it is below."""
 
     @property
     def needs_held_out(self) -> bool:
@@ -81,9 +81,9 @@ class AccuracyLine:
 class AccuracyHold:
     """Ahead while accuracy on augmented images is above what it was at `since` of all epochs.
 
-    Until then a strength does not rise. From then on accuracy is held there: whatever the network
-    learns is spent on going farther. Nothing is said about how high an accuracy is, so the rule
-    is the same for 10 classes and for 1,000, for few epochs and for many.
+    Until then a strength stays. From then on accuracy is held there: whatever the network learns
+    is spent on going farther. Nothing is said about how high an accuracy is, so the rule is the
+    same for 10 classes and for 1,000, for few epochs and for many.
 
     >>> seen = Seen(0.75, chance=0.1, accuracy=0.7, given=0.6, asked=1.0, held_out=None)
     >>> round(AccuracyHold(since=0.5).lead(seen._replace(past=(0.4, 0.6))), 3)  # the third of four
@@ -92,14 +92,15 @@ class AccuracyHold:
 
     since: float = 0.5
     needs_held_out: ClassVar[bool] = False
-    finds_k: ClassVar[bool] = True
+    finds_k: ClassVar[bool] = False  # near crops, half of the time, tell nothing of k
 
     def __post_init__(self) -> None:
         check_share("AccuracyHold", "since", self.since)
 
     def lead(self, seen: Seen) -> float:
         ended = len(seen.past) + 1
-        held = max(round(self.since * ended / seen.progress), 1)  # the epoch of that accuracy
+        epochs = round(ended / seen.progress)
+        held = max(math.floor(self.since * epochs + 0.5), 1)  # the epoch of that accuracy
         return seen.accuracy - seen.past[held - 1] if ended > held else 0.0
 
     def ahead(self, own: Means, together: Means, chance: float) -> Tensor:

@@ -18,7 +18,7 @@ from softaug.transforms.paced import BY
 RULES = ("none", "accuracy-hold", "accuracy-line", "held-out-gap", "confidence-match")
 TO_GOAL = ("accuracy-line", "confidence-match")
 TO_PARTS = ("accuracy-hold", "accuracy-line", "confidence-match")
-TO_K = ("accuracy-hold", "confidence-match")
+TO_K = ("confidence-match",)
 WHO = "augment.pace"
 
 
@@ -31,8 +31,8 @@ class Pace:
     )
     """sigma rises after an epoch with: accuracy on augmented images above what it was half way, or
     above a line over the epochs; accuracy on them above that on clean held-out images; true
-    classes given more than a growing share of what targets ask; else it falls. none leaves it as
-    it is"""
+    classes given more than a growing share of what targets ask; with less it falls. none leaves
+    it as it is"""
     since: float | None = None
     """share of the epochs after which accuracy-hold holds accuracy; None is 0.5"""
     goal: float | None = None
@@ -40,8 +40,8 @@ class Pace:
     held_out: int = 0
     """training images that are not trained on, for held-out-gap"""
     find_k: bool = False
-    """the crop's k follows the accuracy on what is visible, by like steps; for accuracy-hold
-    and confidence-match"""
+    """the crop's k follows the accuracy on what is visible, by like steps; for
+    confidence-match"""
     by: Literal["all", "class", "sample"] = "all"
     """classes, or training images, that are ahead of all together get up to twice the overall
     sigma, those behind down to half of it; not for held-out-gap"""

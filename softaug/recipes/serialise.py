@@ -12,7 +12,10 @@ from softaug.recipes.pretrain import AnyRecipe
 
 ABSENT = "(absent)"
 # What tables of recipes once did not have, oldest first, and what leaves all as it was.
-LATER: dict[str, dict[str, Any]] = {"augment": {"pace": asdict(Pace())}}
+LATER: dict[str, dict[str, Any]] = {
+    "augment": {"pace": asdict(Pace())},
+    "augment.pace": {"by": "all", "since": None, "settle": 0.0},
+}
 
 
 def as_dict(recipe: AnyRecipe) -> dict[str, Any]:
@@ -35,6 +38,14 @@ def as_of_today(values: Any) -> Any:
     """A recipe of whatever age, with fields that came later at what leaves all as it was."""
     for path, added in LATER.items():
         values = _with(values, path.split("."), added)
+    return _without_idle_pace(values)
+
+
+def _without_idle_pace(values: Any) -> Any:
+    """The same where something is paced; else the other settings are today's, and do nothing."""
+    match values:
+        case {"augment": {"pace": {"rule": "none"}} as augment}:
+            return {**values, "augment": {**augment, "pace": asdict(Pace())}}
     return values
 
 

@@ -63,9 +63,9 @@ _RULES: dict[str, Callable[..., Rule]] = {
 
 
 def _rule(pace: Pace) -> Rule:
-    """With the one setting that it may have; its own where the recipe gives none."""
-    given = pace.goal if pace.since is None else pace.since
-    return _RULES[pace.rule]() if given is None else _RULES[pace.rule](given)
+    """With what the recipe gives it; else its own settings."""
+    settings = {"goal": pace.goal, "since": pace.since}
+    return _RULES[pace.rule](**{name: own for name, own in settings.items() if own is not None})
 
 
 def strength_of(pacer: Pacer, labels: Tensor) -> Strength:

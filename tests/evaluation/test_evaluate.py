@@ -203,7 +203,7 @@ def test_held_out_images_are_measured_in_place_of_the_test_set(runs, evaluated, 
 
 
 def test_held_out_needs_images_that_were_held_out(runs, evaluated):
-    rule = "held_out needs a run that held out training images, got on-test.*--data.validation"
+    rule = "held_out needs runs that held out images by data.validation, got on-test; train with"
     with pytest.raises(ValueError, match=rule):
         evaluated([runs.test], runs.test, held_out=True)
 

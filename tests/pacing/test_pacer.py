@@ -60,7 +60,12 @@ def test_by_itself_accuracy_is_held_from_half_way_and_the_last_tenth_settles():
     assert strengths == pytest.approx([0.05] * 10 + rising + [0.05] * 2)
 
 
-@pytest.mark.parametrize(("epochs", "near"), [(2, 1), (10, 1), (11, 2), (30, 3), (40, 4)])
+def test_a_lead_of_nothing_changes_nothing():
+    pacer = paced(rule=AccuracyHold(1))
+    assert [after(pacer, right) for right in (2, 9, 4)] == [0.1] * 3
+
+
+@pytest.mark.parametrize(("epochs", "near"), [(1, 1), (2, 1), (10, 1), (11, 2), (30, 3), (40, 4)])
 def test_the_epochs_that_settle_are_a_tenth_rounded_up(epochs, near):
     pacer, strengths = paced(epochs, AccuracyLine(0), first=0.4, least=0.1, settle=0.1), []
     for _ in range(epochs):

@@ -56,6 +56,15 @@ def test_scales_stay_within_a_half_and_twice_and_even_out(by):
     assert found[0] == 2
 
 
+@pytest.mark.parametrize("by", ["class", "sample"])
+def test_all_settle_alike(by):
+    pacer = paced(by, epochs=10, first=0.2, settle=0.1)
+    for _ in range(8):
+        assert after(pacer, LABELS < 5).unique().numel() == 2
+    after(pacer, LABELS < 5)
+    assert pacer.sigmas.tolist() == [0.05] * 10
+
+
 def test_strengths_stay_within_the_limits_of_the_overall_one():
     pacer = paced("class", first=0.1, least=0.09, most=0.12)
     for _ in range(9):
@@ -64,7 +73,7 @@ def test_strengths_stay_within_the_limits_of_the_overall_one():
     assert pacer.sigmas.max() == 0.12
 
 
-@pytest.mark.parametrize("rule", [AccuracyLine(), AccuracyHold(), ConfidenceMatch()])
+@pytest.mark.parametrize("rule", [AccuracyLine(), AccuracyHold(0.1), ConfidenceMatch()])
 @pytest.mark.parametrize("by", ["class", "sample"])
 def test_the_overall_strength_is_that_of_a_pacer_by_all(by, rule):
     own, plain = paced(by, rule), paced("all", rule, num=None)

@@ -37,8 +37,15 @@ def leads(rule, accuracies):
 
 def test_accuracy_is_held_at_what_it_was_half_way():
     assert leads(AccuracyHold(), [0.1, 0.5, 0.3, 0.8]) == [0, 0, -0.2, 0.3]
-    assert leads(AccuracyHold(), [0.1, 0.5, 0.2, 0.3, 0.8]) == [0, 0, -0.3, -0.2, 0.3]
+    assert leads(AccuracyHold(), [0.1, 0.5, 0.2, 0.3, 0.8]) == [0, 0, 0, 0.1, 0.6]
     assert leads(AccuracyHold(0.25), [0.1, 0.5, 0.3, 0.8]) == [0, 0.4, 0.2, 0.7]
+
+
+@pytest.mark.parametrize("epochs", [29, 31, 45, 400])
+def test_the_epoch_that_is_held_is_one_for_a_training(epochs):
+    half = (epochs + 1) // 2
+    found = leads(AccuracyHold(), [0.5] * (half - 1) + [0.7] + [0.9] * (epochs - half))
+    assert found == [0.0] * half + [0.2] * (epochs - half)
 
 
 def test_accuracy_is_held_from_the_first_epoch_at_the_earliest_and_at_last_never():

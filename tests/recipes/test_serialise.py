@@ -110,11 +110,23 @@ def test_a_recipe_from_before_there_was_a_pace_is_not_paced():
     assert not from_dict(old).augment.pace.on
 
 
-@pytest.mark.parametrize("key", ["goal", "by"])
+def test_a_pace_from_before_strengths_settled_does_not():
+    today = old = plain("cifar10-resnet8-s2-5000x40-paced")
+    for key in ("by", "since", "settle"):
+        old = without(old, f"augment.pace.{key}")
+    assert from_dict(old) == from_dict(changed(today, "augment.pace.settle", 0.0))
+
+
+def test_settings_of_a_pace_that_is_off_are_todays():
+    assert from_dict(changed(plain(), "augment.pace.factor", 1.15)) == from_dict(plain())
+
+
+@pytest.mark.parametrize("key", ["goal", "factor"])
 def test_a_pace_without_one_of_its_keys_is_refused(key):
     rule = rf"^recipe: augment\.pace\.{key} must be given, got only"
+    paced = changed(plain(), "augment.pace.rule", "accuracy-line")
     with pytest.raises(ValueError, match=rule):
-        from_dict(without(plain(), f"augment.pace.{key}"))
+        from_dict(without(paced, f"augment.pace.{key}"))
 
 
 def test_a_pair_of_numbers_must_be_two():

@@ -19,7 +19,7 @@ from softaug.training.stopwatch import Stopwatch
 
 PACES = {
     "accuracy-line": Pace("accuracy-line"),
-    "accuracy-hold": Pace("accuracy-hold", since=0.25, find_k=True),
+    "accuracy-hold": Pace("accuracy-hold", since=0.25),
     "held-out-gap": Pace("held-out-gap", held_out=5),
     "confidence-match": Pace("confidence-match", find_k=True),
     "by class": Pace("accuracy-line", by="class"),
@@ -47,7 +47,7 @@ def test_each_epoch_tells_its_strength_and_follows_its_lead(unbroken):
     table = rows(folder)
     assert table[0]["sigma"] == 0.2
     for now, then in pairwise(table[:-1]):
-        step = 1.3 if now["lead"] > 0 else 1 / 1.3
+        step = 1.3 if now["lead"] > 0 else 1 / 1.3 if now["lead"] < 0 else 1
         assert then["sigma"] == pytest.approx(min(max(now["sigma"] * step, 0.05), 0.4))
     assert table[-1]["sigma"] == 0.05, "the last epoch settles"
 
@@ -222,7 +222,7 @@ def test_what_cannot_be_paced_is_refused(augment, message):
             {"rule": "held-out-gap", "held_out": 5, "by": "sample"},
             'by "sample" is for accuracy-hold, .*, confidence-match, got held-out-gap',
         ),
-        ({"rule": "accuracy-line", "find_k": True}, "find_k is for accuracy-hold, confidence-"),
+        ({"rule": "accuracy-line", "find_k": True}, "find_k is for confidence-"),
         ({"rule": "accuracy-line", "since": 0.5}, "since is for accuracy-hold, got 0.5 with acc"),
         ({"since": -1.0}, r"since must be a number in 0\.\.1"),
         ({"settle": 2.0}, r"settle must be a number in 0\.\.1"),

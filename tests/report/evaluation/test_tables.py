@@ -223,7 +223,7 @@ def test_the_split_that_was_measured_is_named(evaluation):
     assert "1,000 validation images" in main_table(found).caption
     assert "Measured on 1,000 validation images" in findings(found)[0].note
     assert whole_cards(found["arms"])[0].note == "validation image 7"
-    assert cautions(found)[0].startswith("There is no test set: all was measured on validation")
+    assert cautions(found)[0].startswith("All was measured on validation images, which were held")
 
 
 def test_one_run_is_shown_with_its_interval_over_images(evaluation):
