@@ -38,8 +38,8 @@ def _no_test(evaluations: list[Evaluation]) -> str:
     if split == "test":
         return ""
     return (
-        f"All was measured on {split} images, which were held out of the training set, not on a test "
-        "set. Settings that were chosen by them make them look too good."
+        f"All was measured on {split} images, which were held out of the training set, not on a "
+        "test set. Settings that were chosen by them make them look too good."
     )
 
 
