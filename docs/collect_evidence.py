@@ -40,13 +40,17 @@ STUDIES = ("evidence", "variants", "budgets")
 MIDDLE = "cifar10", 40
 
 
+def evidence_recipes() -> dict[str, None]:
+    """Names of all rows of the studies, in their order."""
+    return dict.fromkeys(name for study in find_exhibits(STUDIES) for name in study.recipes)
+
+
 def arms_of(values: Values, data: str, epochs: int) -> dict[str, str]:
     """Names of the arms that have runs, in the studies' order."""
     start = budget_name(data, epochs, "")
-    names = dict.fromkeys(name for study in find_exhibits(STUDIES) for name in study.recipes)
     return {
         name.removeprefix(start): name
-        for name in names
+        for name in evidence_recipes()
         if name.startswith(start) and name in values
     }
 
@@ -142,8 +146,7 @@ def plot_budgets(values: Values) -> None:
 def main() -> None:
     """Collect, then write tables and plots."""
     if sys.argv[1:]:
-        names = {name for study in find_exhibits(STUDIES) for name in study.recipes}
-        keep(Path(sys.argv[1]) / "runs", names, KEPT / "runs")
+        keep(Path(sys.argv[1]) / "runs", evidence_recipes(), KEPT / "runs")
     values = read(KEPT / "runs")
     for data in ("cifar10", "cifar100"):
         put_between_markers(means(values, arms_of(values, data, 40)), PAGE, f"{data}-means")
@@ -156,7 +159,7 @@ def main() -> None:
     for name, (wanted, shown) in told.items():
         pairs = pairs_of(values, "cifar10", wanted)
         put_between_markers(differences(values, pairs, shown), PAGE, name)
-    pairs = pairs_of(values, "cifar100", {**SAME_CROP, **MILD})
+    pairs = pairs_of(values, "cifar100", MILD)
     put_between_markers(differences(values, pairs, SHOWN), PAGE, "cifar100-differences")
     put_between_markers(budgets(values), PAGE, "budgets")
     put_between_markers(tuning(), PAGE, "tuning")

@@ -1,8 +1,7 @@
 """Shared by all tests: GPU tests skip without a GPU, property tests repeat exactly.
 
-One thread a process, also in those that tests start: tests run side by side, and with two threads
-torch 2.15 was seen to abort ("double free") in the backward pass of tests' tiny networks on a
-processor with AVX-512.
+One thread a process, also in those that tests start: with two, torch 2.15 was seen to abort
+("double free") in the backward pass of tests' tiny networks on a processor with AVX-512.
 """
 
 import os
