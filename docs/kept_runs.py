@@ -90,9 +90,9 @@ def means(values: Values, arms: dict[str, str]) -> str:
     return as_table(lines)
 
 
-def spread(found: Estimate, measure: Measure, sign: str = "") -> str:
+def spread(found: Estimate, measure: Measure) -> str:
     """A mean and its standard error in the measure's unit."""
-    shown = f"{measure.scale * found.mean:{sign}.{measure.digits}f}"
+    shown = f"{measure.scale * found.mean:.{measure.digits}f}"
     return shown if found.se is None else f"{shown} ± {measure.scale * found.se:.{measure.digits}f}"
 
 
