@@ -14,17 +14,18 @@ SIGNATURES = {
     "MixedLabel": "labels retained share",
     "Mixup": "alpha=1.0",
     "OnlineSmoothing": "num_classes share=0.5",
-    "Pacer": "transform epochs rule=AccuracyHold(since=0.5) * by='all' num=None first=0.05 "
-    "least=0.05 most=0.4 factor=1.3 settle=0.1 first_k=2.0",
-    "SoftAffine": "degrees=30.0 translate=(0.0, 0.0) scale=(1.0, 1.0) shear=0.0 k=2.0 fill=0",
+    "Pacer": "transform epochs rule=AccuracyHold(since=0.5) * by='all' num=None first=None "
+    "least=None most=None factor=1.3 settle=0.1 first_k=2.0",
+    "SoftAffine": "degrees=30.0 translate=(0.0, 0.0) scale=(1.0, 1.0) shear=0.0 k=2.0 fill=0 "
+    "strength=1.0",
     "SoftCrop": "sigma=0.3 k=2.0 fill=0",
-    "SoftCutout": "length=8 k=2.0 fill=0",
-    "SoftErase": "area=(0.02, 0.33) ratio=(0.3, 3.3) k=2.0 fill=0 p=1.0",
+    "SoftCutout": "length=8 k=2.0 fill=0 strength=1.0",
+    "SoftErase": "area=(0.02, 0.33) ratio=(0.3, 3.3) k=2.0 fill=0 p=1.0 strength=1.0",
     "SoftLabel": "label retained",
     "SoftLoss": "soften='both' weighting='sample' prior='uniform' reduction='mean' validate=None "
     "label_smoothing=0.0 focal_gamma=0.0 base=None",
     "SoftNoise": "sigma=0.1 noise_sd=0.1 k=1.0",
-    "SoftPolicy": "policy='trivial' num_ops=None magnitude=None curves='naive' fill=0",
+    "SoftPolicy": "policy='trivial' num_ops=None magnitude=None curves='naive' fill=0 strength=1.0",
     "SoftResizedCrop": "size=224 sigma=0.3 k=2.0 min_size=None fill=0 antialias=True "
     "offsets='half' relative_to='edges' share_of='image'",
     "UniformCrop": "reach=4 k=2.0 fill=0",

@@ -14,6 +14,7 @@ from softaug.pacing.pacer_checks import (
     build_parts,
     check_auto,
     check_auto_k,
+    check_factor,
     check_feedback,
     check_limits,
     check_part,
@@ -29,12 +30,13 @@ _HOLD = AccuracyHold()
 
 
 class Pacer:
-    """Raises the sigma of a transform after epochs that went well by `rule`, or lowers it.
+    """Raises a transform's strength after epochs that went well by `rule`, or lowers it.
 
-    One change is by `factor`, from `first`, within `least` and `most`; the last epochs, a share
-    `settle` of all (rounded up), have `least`. The transform's sigma is
-    "auto"; a k that is "auto" too begins at `first_k` and follows the network's accuracy on
-    images of which more or less is visible (with `ConfidenceMatch`).
+    The strength is what the transform has as "auto": the sigma of a `SoftCrop`, the `strength`
+    of a `SoftErase`. One change is by `factor`, from `first`, within `least` and `most` (None:
+    the transform's own range, from its low end); the last epochs, a share `settle` of all
+    (rounded up), have `least`. A k that is "auto" too begins at `first_k` and follows the
+    network's accuracy on images of which more or less is visible (with `ConfidenceMatch`).
     Several processes add up what they watched and have the same strength. `by` "class" or
     "sample" gives each of `num` classes or training samples its own, from a half to twice the
     overall one. The loop has two lines for it:
@@ -44,7 +46,7 @@ class Pacer:
     >>> pacer = Pacer(crop, epochs=8)
     >>> labels, sigmas = torch.arange(3), []
     >>> for epoch in range(8):
-    ...     sigmas.append(round(pacer.sigma, 3))
+    ...     sigmas.append(round(pacer.strength, 3))
     ...     images, label = crop(torch.ones(3, 3, 8, 8), labels)
     ...     logits = torch.eye(3) if epoch > 3 else torch.ones(3, 3)  # learned half way
     ...     pacer.watch(logits, label)  # after each batch
@@ -61,29 +63,31 @@ class Pacer:
         *,
         by: By = "all",
         num: int | None = None,
-        first: float = 0.05,
-        least: float = 0.05,
-        most: float = 0.4,
+        first: float | None = None,
+        least: float | None = None,
+        most: float | None = None,
         factor: float = 1.3,
         settle: float = 0.1,
         first_k: float = 2.0,
     ) -> None:
-        check_limits(first, least, most, factor)
+        self._own = check_auto(transform)
+        start, self.least, self.most = check_limits(transform, first, least, most)
+        self.factor = check_factor(factor)
         self.settle = check_share("Pacer", "settle", settle)
         self.epochs = check_whole("Pacer", "epochs", epochs, least=1)
-        self.least, self.most, self.factor = float(least), float(most), float(factor)
         self.rule = check_rule(rule)
-        self._sigma = check_auto(transform)
         self._k = check_auto_k(transform, rule)
         self._parts = build_parts(by, num, rule, factor)
-        self._sigma.divide(by, num)
+        self._own.divide(by, num)
+        assert transform.paceable is not None, "check_auto sees to it"
+        self._name = transform.paceable.name
         self.epoch = 0  # that have ended
         self.lead: float | None = None  # of the last one
         self._past: list[float] = []  # accuracy in each
         self._num_classes = 0
         self._sums = sums.empty()
         first_k = check_positive("Pacer", "first_k", first_k)
-        self._set(self.least if self._settles else float(first), first_k)
+        self._set(self.least if self._settles else start, first_k)
 
     @property
     def by(self) -> str:
@@ -91,14 +95,14 @@ class Pacer:
         return "all" if self._parts is None else self._parts.by
 
     @property
-    def sigma(self) -> float:
+    def strength(self) -> float:
         """What the transform has now; around it, where classes or samples have their own."""
         return self._overall
 
     @property
-    def sigmas(self) -> Tensor:
+    def strengths(self) -> Tensor:
         """What the transform has now, float64: one number [], or one for each [num]."""
-        return self._sigma.read("Pacer", "sigma").clone()
+        return self._own.read("Pacer", self._name).clone()
 
     @property
     def k(self) -> float | None:
@@ -144,7 +148,7 @@ class Pacer:
             assert isinstance(self.rule, PartsRule), "build_parts sees to it"
             self._parts.next_epoch(self.rule, seen.chance)
         self.epoch += 1
-        self._set(self._next_sigma(self.lead), k)
+        self._set(self._next_strength(self.lead), k)
         self._past.append(seen.accuracy)
         self._sums = sums.empty(self._sums.device)
 
@@ -169,7 +173,7 @@ class Pacer:
         return {
             "pacer": repr(self),
             "epoch": self.epoch,
-            "sigma": self.sigma,
+            "sigma": self.strength,  # called so in checkpoints from when it was always one
             "k": self.k,
             "lead": self.lead,
             "past": list(self._past),
@@ -198,16 +202,16 @@ class Pacer:
         names = ("epochs", "rule", "least", "most", "factor", "settle")
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
         own = "" if self._parts is None else f", by={self.by!r}, num={self._parts.num}"
-        return f"Pacer({shown}{own}, sets={'sigma' if self._k is None else 'sigma and k'})"
+        return f"Pacer({shown}{own}, sets={self._name}{'' if self._k is None else ' and k'})"
 
-    def _set(self, sigma: float, k: float | None) -> None:
-        self._overall = sigma
+    def _set(self, strength: float, k: float | None) -> None:
+        self._overall = strength
         if self._parts is None:
-            self._sigma.set(sigma)
+            self._own.set(strength)
         elif self._settles:
-            self._sigma.set(torch.full_like(self._parts.scales, self.least))
+            self._own.set(torch.full_like(self._parts.scales, self.least))
         else:
-            self._sigma.set((sigma * self._parts.scales).clamp(self.least, self.most))
+            self._own.set((strength * self._parts.scales).clamp(self.least, self.most))
         if self._k is not None and k is not None:
             self._k.set(k)
 
@@ -230,11 +234,11 @@ class Pacer:
         last = math.ceil(self.settle * self.epochs - 1e-9)
         return 0 < last >= self.epochs - self.epoch
 
-    def _next_sigma(self, lead: float) -> float:
+    def _next_strength(self, lead: float) -> float:
         if self._settles:
             return self.least
         step = 1.0 if lead == 0 else self.factor if lead > 0 else 1 / self.factor
-        return min(max(self.sigma * step, self.least), self.most)
+        return min(max(self.strength * step, self.least), self.most)
 
     def _next_k(self, table: Tensor, k: float, chance: float) -> float:
         """A step of `factor` at most toward the k that the accuracies speak for."""

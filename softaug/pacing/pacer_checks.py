@@ -1,6 +1,6 @@
 """What a pacer refuses."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -23,27 +23,51 @@ from softaug.transforms.base import SoftTransform
 from softaug.transforms.paced import BY, Paced
 
 
-def check_limits(first: float, least: float, most: float, factor: float) -> None:
-    """Refuse a first strength outside its limits, and steps that change nothing."""
-    low, high = check_range("Pacer", "(least, most)", (least, most))
-    if not low <= check_positive("Pacer", "first", first) <= high:
+class Limits(NamedTuple):
+    """What a strength begins with, and stays within."""
+
+    first: float
+    least: float
+    most: float
+
+
+def check_limits(
+    transform: SoftTransform[Any], first: float | None, least: float | None, most: float | None
+) -> Limits:
+    """The limits given, else those of the transform; a first strength outside is refused."""
+    own = transform.paceable
+    assert own is not None, "check_auto sees to it"
+    given = (own.least if least is None else least, own.most if most is None else most)
+    low, high = check_range("Pacer", "(least, most)", given)
+    if high > own.limit:
+        rule = f"most must be at most {own.limit:g} for {own.name} of {transform.name}"
+        refuse("Pacer", rule, most)
+    start = min(max(own.least, low), high) if first is None else first
+    if not low <= check_positive("Pacer", "first", start) <= high:
         refuse("Pacer", f"first must be in {low:g}..{high:g}", first)
+    return Limits(float(start), low, high)
+
+
+def check_factor(factor: float) -> float:
+    """Refuse steps that change nothing."""
     if check_positive("Pacer", "factor", factor) <= 1:
         refuse("Pacer", "factor must be above 1", factor)
+    return float(factor)
 
 
 def check_auto(transform: Any) -> Paced:
-    """What the transform's sigma is set by."""
+    """What the transform's strength is set by."""
     if not isinstance(transform, SoftTransform):
         remedy = 'such as SoftCrop(sigma="auto")'
         refuse("Pacer", "the transform must be a soft one", describe(transform), remedy)
-    sigma = getattr(transform, "sigma", None)
-    if sigma is None:
-        remedy = 'SoftCrop(sigma="auto") has one, and SoftResizedCrop and SoftNoise'
-        refuse("Pacer", "the transform must have a sigma", transform.name, remedy)
-    if not isinstance(sigma, Paced):
-        refuse("Pacer", f'sigma of {transform.name} must be "auto"', sigma)
-    return sigma
+    if transform.paceable is None:
+        remedy = 'such as the sigma of SoftCrop(sigma="auto")'
+        refuse("Pacer", "the transform must have a strength to set", transform.name, remedy)
+    name = transform.paceable.name
+    strength = getattr(transform, name)
+    if not isinstance(strength, Paced):
+        refuse("Pacer", f'{name} of {transform.name} must be "auto"', strength)
+    return strength
 
 
 def check_auto_k(transform: SoftTransform[Any], rule: Rule) -> Paced | None:

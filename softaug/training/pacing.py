@@ -73,10 +73,10 @@ def strength_of(pacer: Pacer, labels: Tensor) -> Strength:
 
     A class's sigma is that of each of its samples: draws know a sample's place alone.
     """
-    own = None if pacer.by == "all" else pacer.sigmas
+    own = None if pacer.by == "all" else pacer.strengths
     if own is not None and pacer.by == "class":
         own = own[labels.cpu()]
-    return Strength(pacer.epoch, pacer.sigma, pacer.k, own)
+    return Strength(pacer.epoch, pacer.strength, pacer.k, own)
 
 
 def told(pacer: Pacer) -> dict[str, float]:
@@ -84,9 +84,9 @@ def told(pacer: Pacer) -> dict[str, float]:
 
     Where there are many, a tenth is below `sigma_low` and a tenth above `sigma_high`.
     """
-    found = {"sigma": pacer.sigma} | ({} if pacer.k is None else {"k": pacer.k})
+    found = {"sigma": pacer.strength} | ({} if pacer.k is None else {"k": pacer.k})
     if pacer.by != "all":
-        ordered = pacer.sigmas.sort().values
+        ordered = pacer.strengths.sort().values
         tenth = len(ordered) // 10
         found |= {"sigma_low": float(ordered[tenth]), "sigma_high": float(ordered[-1 - tenth])}
     return found

@@ -12,7 +12,7 @@ from softaug.checks import check_share, describe, refuse
 from softaug.transforms.affine_map import inverse_map, render, share_in_frame
 from softaug.transforms.base import SoftTransform
 from softaug.transforms.fill import Fill, check_fill, fill_values
-from softaug.transforms.paced import Samples
+from softaug.transforms.paced import STRENGTH, Auto, Samples, check_setting
 
 Range = float | Sequence[float]
 
@@ -36,7 +36,8 @@ class SoftAffine(SoftTransform[AffineParams]):
     numbers of `shear` are for x and y. Shifts are whole pixels, even up to `translate` of
     the width and of the height; `scale` is even in (low, high). `visible` is the exact share
     of the image's area in the frame: 1 for one zoomed out, however small it gets. Pixels are
-    the nearest ones; where there is no image they are `fill`.
+    the nearest ones; where there is no image they are `fill`. A `strength` below 1 is the share
+    of all these ranges (of the scale's way from 1) that is used; "auto" is set by a `Pacer`.
 
     >>> from softaug import DrawKey
     >>> image = torch.ones(3, 32, 32)
@@ -47,6 +48,7 @@ class SoftAffine(SoftTransform[AffineParams]):
 
     purpose = 9
     num_uniforms = 6
+    paceable = STRENGTH
 
     def __init__(
         self,
@@ -56,6 +58,7 @@ class SoftAffine(SoftTransform[AffineParams]):
         shear: Range = 0.0,
         k: float = 2.0,
         fill: Fill = 0,
+        strength: float | Auto = 1.0,
     ) -> None:
         super().__init__(k)
         self.degrees = _check_range(self.name, "degrees", degrees, lengths=(2,))
@@ -63,17 +66,18 @@ class SoftAffine(SoftTransform[AffineParams]):
         self.scale = _check_scale(self.name, scale)
         self.shear = _check_shear(self.name, shear)
         self.fill = check_fill(self.name, fill)
+        self.strength = check_setting(self.name, STRENGTH, strength)
 
     def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> AffineParams:
         right, down = self.translate[0] * width, self.translate[1] * height
-        shears = (*self.shear, 0.0, 0.0)
+        shears, share = (*self.shear, 0.0, 0.0), self._strength(samples, uniform)
         params = AffineParams(
-            angle=_even(uniform[:, 0], *self.degrees),
-            dx=_even(uniform[:, 1], -right, right).round().long(),
-            dy=_even(uniform[:, 2], -down, down).round().long(),
-            scale=_even(uniform[:, 3], *self.scale),
-            shear_x=_even(uniform[:, 4], *shears[:2]),
-            shear_y=_even(uniform[:, 5], *shears[2:4]),
+            angle=_even(uniform[:, 0], *self.degrees) * share,
+            dx=(_even(uniform[:, 1], -right, right) * share).round().long(),
+            dy=(_even(uniform[:, 2], -down, down) * share).round().long(),
+            scale=1 + (_even(uniform[:, 3], *self.scale) - 1) * share,
+            shear_x=_even(uniform[:, 4], *shears[:2]) * share,
+            shear_y=_even(uniform[:, 5], *shears[2:4]) * share,
             visible=torch.ones_like(uniform[:, 0]),
         )
         return params._replace(visible=share_in_frame(_maps(params), height, width))

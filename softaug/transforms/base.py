@@ -14,7 +14,7 @@ from softaug.draws import DrawKey, send, uniforms
 from softaug.label import SoftLabel
 from softaug.softening import retained
 from softaug.transforms.own_k import own_k
-from softaug.transforms.paced import AUTO, Auto, Paced, Samples
+from softaug.transforms.paced import AUTO, Auto, Paceable, Paced, Samples, setting
 
 Labels = Tensor | int | SoftLabel
 Power = float | Sequence[float] | Auto  # k: one number, one for each class, or a pacer's
@@ -37,11 +37,13 @@ class SoftTransform(nn.Module, Generic[P], ABC):
     (parameters are drawn for each sample); uint8 or float; any device. A subclass writes
     `_draw` (uniform numbers to parameters) and `_render` (a batch and its parameters to a
     batch), and takes a `purpose` number of its own, so that its keyed draws are its own.
-    `k` is one number, one for each class (Eq. 11), or "auto", which a `Pacer` sets.
+    `k` is one number, one for each class (Eq. 11), or "auto", which a `Pacer` sets. How strong
+    the transform is, a pacer can set too where it is a setting of its own: `paceable`.
     """
 
     purpose: ClassVar[int]
     num_uniforms: ClassVar[int]
+    paceable: ClassVar[Paceable | None] = None
 
     def __init__(self, k: Power) -> None:
         super().__init__()
@@ -134,11 +136,17 @@ class SoftTransform(nn.Module, Generic[P], ABC):
             return retained(params.visible, now.to(params.visible.dtype).expand_as(params.visible))
         return retained(params.visible, own_k(self.name, self.k, label, like=params.visible))
 
+    def _strength(self, samples: Samples, like: Tensor) -> float | Tensor:
+        """What the paceable setting is now: for all samples, or for each, [B] beside `like`."""
+        assert self.paceable is not None, "only such a transform asks"
+        name = self.paceable.name
+        return setting(self.name, name, getattr(self, name), samples, like)
+
     @abstractmethod
     def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> P:
         """Parameters from uniform numbers [B, num_uniforms], for images of this size.
 
-        `samples` are for `setting`, where a strength may be a class's or a sample's own.
+        `samples` are for `_strength`, which may be a class's or a sample's own.
         """
 
     @abstractmethod

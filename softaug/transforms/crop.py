@@ -10,7 +10,7 @@ from softaug.checks import check_whole, refuse
 from softaug.draws import truncated_normal
 from softaug.transforms.base import Power, SoftTransform, pixel_rows
 from softaug.transforms.fill import Fill, check_fill, fill_values
-from softaug.transforms.paced import Auto, Samples, check_setting, setting
+from softaug.transforms.paced import SIGMA, Auto, Samples, check_setting
 
 
 class CropParams(NamedTuple):
@@ -61,13 +61,14 @@ class SoftCrop(_ShiftedCrop):
     """
 
     purpose = 1
+    paceable = SIGMA
 
     def __init__(self, sigma: float | Auto = 0.3, k: Power = 2.0, fill: Fill = 0) -> None:
         super().__init__(k, fill)
-        self.sigma = check_setting(self.name, "sigma", sigma)
+        self.sigma = check_setting(self.name, SIGMA, sigma)
 
     def _offsets(self, uniform: Tensor, edge: int, longer: int, samples: Samples) -> Tensor:
-        sd = setting(self.name, "sigma", self.sigma, samples, uniform) * longer
+        sd = self._strength(samples, uniform) * longer
         return truncated_normal(uniform, sd, limit=edge).trunc().long()
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from softaug.checks import check_share, check_whole, describe, refuse
 from softaug.transforms.base import Power, SoftTransform, pixel_columns, pixel_rows
 from softaug.transforms.fill import Fill, check_fill, fill_values
-from softaug.transforms.paced import Samples
+from softaug.transforms.paced import STRENGTH, Auto, Samples, check_setting
 
 
 class EraseParams(NamedTuple):
@@ -25,9 +25,12 @@ class EraseParams(NamedTuple):
 class _Erase(SoftTransform[EraseParams]):
     """Erasing a rectangle that a subclass draws."""
 
-    def __init__(self, k: Power, fill: Fill) -> None:
+    paceable = STRENGTH
+
+    def __init__(self, k: Power, fill: Fill, strength: float | Auto) -> None:
         super().__init__(k)
         self.fill = check_fill(self.name, fill)
+        self.strength = check_setting(self.name, STRENGTH, strength)
 
     def _render(self, batch: Tensor, params: EraseParams) -> Tensor:
         rows = _between(pixel_rows(batch), params.top, params.height)  # [B, H]
@@ -39,9 +42,10 @@ class _Erase(SoftTransform[EraseParams]):
 class SoftErase(_Erase):
     """Erase, with probability `p`, a rectangle inside each image (random erasing, softened).
 
-    Its share of the image is even in `area`, its height / width log-even in `ratio`; where
-    it would not fit, its sides are cut to the image's. visible = 1 - erased share, counted
-    in pixels. After a crop the product counts area that was blank already a second time.
+    Its share of the image is even in `area` (times `strength`), its height / width log-even in
+    `ratio`; where it would not fit, its sides are cut to the image's. visible = 1 - erased
+    share, counted in pixels. After a crop the product counts area that was blank already a
+    second time. A `strength` of "auto" is set by a `Pacer` while training goes on.
     """
 
     purpose = 4
@@ -54,8 +58,9 @@ class SoftErase(_Erase):
         k: Power = 2.0,
         fill: Fill = 0,
         p: float = 1.0,
+        strength: float | Auto = 1.0,
     ) -> None:
-        super().__init__(k, fill)
+        super().__init__(k, fill, strength)
         self.area = _check_range(self.name, "area", area, most=1.0)
         self.ratio = _check_range(self.name, "ratio", ratio, most=math.inf)
         self.p = check_share(self.name, "p", p)
@@ -63,7 +68,8 @@ class SoftErase(_Erase):
     def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> EraseParams:
         small, large = self.area
         flat, tall = map(math.log, self.ratio)
-        pixels = (small + (large - small) * uniform[:, 0]) * height * width
+        area = (small + (large - small) * uniform[:, 0]) * self._strength(samples, uniform)
+        pixels = area * height * width
         ratio = torch.exp(flat + (tall - flat) * uniform[:, 1])
         tall_side = (pixels * ratio).sqrt().round().clamp(1, height)
         wide_side = (pixels / ratio).sqrt().round().clamp(1, width)
@@ -77,24 +83,30 @@ class SoftCutout(_Erase):
     """Erase a square of edge `length` centred anywhere in the image, clipped at its border.
 
     This is Cutout: near the border less than the whole square is erased, and `visible`
-    counts what really was.
+    counts what really was. With a `strength` below 1 the edge is that share of `length`, in
+    whole pixels, at least one.
     """
 
     purpose = 5
     num_uniforms = 2
 
-    def __init__(self, length: int = 8, k: Power = 2.0, fill: Fill = 0) -> None:
-        super().__init__(k, fill)
+    def __init__(
+        self, length: int = 8, k: Power = 2.0, fill: Fill = 0, strength: float | Auto = 1.0
+    ) -> None:
+        super().__init__(k, fill, strength)
         self.length = check_whole(self.name, "length", length, least=1)
 
     def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> EraseParams:
-        top, bottom = self._side(uniform[:, 0], height)
-        left, right = self._side(uniform[:, 1], width)
+        share = self._strength(samples, uniform)
+        length = torch.as_tensor(share * self.length).round().clamp(min=1)
+        top, bottom = _side(uniform[:, 0], height, length)
+        left, right = _side(uniform[:, 1], width, length)
         return _rectangle(top, left, bottom - top, right - left, height * width)
 
-    def _side(self, uniform: Tensor, edge: int) -> tuple[Tensor, Tensor]:
-        start = (uniform * edge).floor() - self.length // 2
-        return start.clamp(0, edge), (start + self.length).clamp(0, edge)
+
+def _side(uniform: Tensor, edge: int, length: Tensor) -> tuple[Tensor, Tensor]:
+    start = (uniform * edge).floor() - (length / 2).floor()
+    return start.clamp(0, edge), (start + length).clamp(0, edge)
 
 
 def _rectangle(

@@ -8,7 +8,7 @@ from torch import Tensor
 from softaug.checks import check_positive
 from softaug.draws import normal_field, truncated_normal
 from softaug.transforms.base import Power, SoftTransform
-from softaug.transforms.paced import Auto, Samples, check_setting, setting
+from softaug.transforms.paced import SIGMA, Auto, Samples, check_setting
 
 
 class NoiseParams(NamedTuple):
@@ -31,15 +31,15 @@ class SoftNoise(SoftTransform[NoiseParams]):
 
     purpose = 3
     num_uniforms = 2
+    paceable = SIGMA
 
     def __init__(self, sigma: float | Auto = 0.1, noise_sd: float = 0.1, k: Power = 1.0) -> None:
         super().__init__(k)
-        self.sigma = check_setting(self.name, "sigma", sigma)
+        self.sigma = check_setting(self.name, SIGMA, sigma)
         self.noise_sd = check_positive(self.name, "noise_sd", noise_sd)
 
     def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> NoiseParams:
-        sd = setting(self.name, "sigma", self.sigma, samples, uniform)
-        alpha = truncated_normal(uniform[:, 0], sd, limit=1)
+        alpha = truncated_normal(uniform[:, 0], self._strength(samples, uniform), limit=1)
         field = (uniform[:, 1] * 2**32).long()
         return NoiseParams(alpha, field, 1 - alpha.abs())
 

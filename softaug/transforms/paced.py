@@ -17,6 +17,19 @@ PLACES = {"class": "labels", "sample": "key.index"}  # in a table of such number
 REMEDIES = {"class": "draw(images, labels=labels)", "sample": "key=DrawKey(seed, epoch, index)"}
 
 
+class Paceable(NamedTuple):
+    """The setting of a transform that says how strong it is."""
+
+    name: str
+    least: float  # that a pacer sets by itself
+    most: float
+    limit: float = math.inf  # beyond which there is none
+
+
+SIGMA = Paceable("sigma", 0.05, 0.4)
+STRENGTH = Paceable("strength", 0.1, 1.0, limit=1.0)  # a share of what a transform does at most
+
+
 class Samples(NamedTuple):
     """Which samples a number is asked for."""
 
@@ -93,11 +106,14 @@ def _rows(who: str, reason: str, by: By, samples: Samples, num: int) -> Tensor:
     return (rows if has_float64(rows.device) else rows.cpu()).long()
 
 
-def check_setting(who: str, name: str, value: Any) -> "float | Paced":
+def check_setting(who: str, paceable: Paceable, value: Any) -> "float | Paced":
     """Return a number above 0 as a float, "auto" as what a pacer sets."""
     if isinstance(value, str) and value == AUTO:
         return Paced()
-    return check_positive(who, name, value)
+    number = check_positive(who, paceable.name, value)
+    if number > paceable.limit:
+        refuse(who, f"{paceable.name} must be at most {paceable.limit:g}", value)
+    return number
 
 
 def setting(

@@ -13,7 +13,7 @@ from softaug.transforms.curves import AnyCurve, find_curves
 from softaug.transforms.each_operation import apply_each, shares_in_frame
 from softaug.transforms.fill import Fill, check_fill
 from softaug.transforms.operations import OPERATIONS
-from softaug.transforms.paced import Samples
+from softaug.transforms.paced import STRENGTH, Auto, Samples, check_setting
 
 _LAST_BIN = 30  # magnitudes are 31 even steps from 0 to the widest
 _TRIVIAL_SHIFT = 32  # pixels, whatever the image's size
@@ -47,8 +47,9 @@ class SoftPolicy(SoftTransform[PolicyParams]):
     "trivial" is TrivialAugment (Wide): one operation of any of 31 magnitudes. "rand" is
     RandAugment: `num_ops` (2) operations of `magnitude` (9, of 0..30). The laws are
     torchvision's. `curves` say what an operation leaves: "naive" (the crop's rule), a name
-    in `softaug.transforms.curves.SHIPPED`, a JSON file, or a mapping. Images are uint8, or
-    floats in [0, 1], of 1 or 3 channels: put it before normalising.
+    in `softaug.transforms.curves.SHIPPED`, a JSON file, or a mapping. Every magnitude is
+    multiplied by `strength`; "auto" is set by a `Pacer`. Images are uint8, or floats in [0, 1],
+    of 1 or 3 channels: put it before normalising.
 
     >>> from softaug import DrawKey
     >>> policy, image = SoftPolicy("rand"), torch.ones(3, 32, 32)
@@ -57,6 +58,7 @@ class SoftPolicy(SoftTransform[PolicyParams]):
     """
 
     purpose = 8
+    paceable = STRENGTH
 
     def __init__(
         self,
@@ -65,8 +67,10 @@ class SoftPolicy(SoftTransform[PolicyParams]):
         magnitude: int | None = None,
         curves: Any = "naive",
         fill: Fill = 0,
+        strength: float | Auto = 1.0,
     ) -> None:
         super().__init__(k=1.0)
+        self.strength = check_setting(self.name, STRENGTH, strength)
         check_choice(self.name, "policy", policy, ("trivial", "rand"))
         self.policy = policy
         self.num_ops = _check_rand(self.name, policy, "num_ops", num_ops, default=2, least=1)
@@ -94,7 +98,10 @@ class SoftPolicy(SoftTransform[PolicyParams]):
         sign = 1 - 2 * (uniform[:, num_ops : 2 * num_ops] < 0.5).to(uniform.dtype)
         table = self._ranges(height, width).to(uniform.dtype)
         widest, signed = send(table, uniform.device)[operation].unbind(-1)
-        strength = (self._step(uniform) * widest).clamp(max=1) * torch.where(signed > 0, sign, 1)
+        magnitude = (self._step(uniform) * widest).clamp(max=1)  # [B, n]
+        share = self._strength(samples, uniform)
+        magnitude = (magnitude.T * share).T  # one for all, or one for each image [B]
+        strength = magnitude * torch.where(signed > 0, sign, 1)
         frame = shares_in_frame(operation.flatten(), strength.flatten(), height, width)
         frame = frame.view(strength.shape)
         return PolicyParams(operation, strength, frame, frame.prod(dim=1))
@@ -130,7 +137,7 @@ class SoftPolicy(SoftTransform[PolicyParams]):
         return kept.prod(dim=1)
 
     def extra_repr(self) -> str:
-        shown = ("policy", "num_ops", "magnitude", "curves", "fill")
+        shown = ("policy", "num_ops", "magnitude", "curves", "fill", "strength")
         settings = {name: getattr(self, name) for name in shown}
         return ", ".join(f"{n}={value!r}" for n, value in settings.items() if value is not None)
 

@@ -9,7 +9,7 @@ from softaug.checks import check_choice, check_range, check_whole, refuse
 from softaug.draws import truncated_normal
 from softaug.transforms.base import Power
 from softaug.transforms.fill import Fill
-from softaug.transforms.paced import Auto, Samples, check_setting, setting
+from softaug.transforms.paced import SIGMA, Auto, Samples, check_setting
 from softaug.transforms.windows import WindowCrop
 
 OFFSETS = {"half": 0.5, "literal": 1.0}  # of sigma (W + w)
@@ -39,6 +39,7 @@ class SoftResizedCrop(WindowCrop):
 
     purpose = 10
     num_uniforms = 4
+    paceable = SIGMA
 
     def __init__(
         self,
@@ -53,7 +54,7 @@ class SoftResizedCrop(WindowCrop):
         share_of: str = "image",
     ) -> None:
         super().__init__(size, k, fill, antialias, share_of)
-        self.sigma = check_setting(self.name, "sigma", sigma)
+        self.sigma = check_setting(self.name, SIGMA, sigma)
         self.min_size = _check_min_size(self.name, min_size, size)
         check_choice(self.name, "offsets", offsets, tuple(OFFSETS))
         check_choice(self.name, "relative_to", relative_to, RELATIVE_TO)
@@ -62,7 +63,7 @@ class SoftResizedCrop(WindowCrop):
     def _windows(
         self, uniform: Tensor, height: Tensor, width: Tensor, samples: Samples
     ) -> tuple[Tensor, ...]:
-        sigma = setting(self.name, "sigma", self.sigma, samples, uniform)
+        sigma = self._strength(samples, uniform)
         across = self._length(uniform[:, 0], self._longest(width, height), sigma)
         down = self._length(uniform[:, 1], self._longest(height, width), sigma)
         left = self._start(uniform[:, 2], width, across, sigma)

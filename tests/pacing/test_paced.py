@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from softaug import DrawKey, Pacer, SoftCrop
+from softaug import DrawKey, Pacer, SoftAffine, SoftCrop, SoftCutout, SoftErase
 from softaug.pacing import AccuracyLine
 
 LABELS = torch.arange(2)
@@ -52,19 +52,32 @@ def test_a_copy_of_the_transform_is_paced_with_it():
     assert kept(copied) == kept(crop) == pytest.approx(kept(SoftCrop(0.23)))
 
 
+AUTO = [
+    SoftCrop("auto"),
+    SoftErase(strength="auto"),
+    SoftCutout(strength="auto"),
+    SoftAffine(strength="auto"),
+]
+
+
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a compiler")
-def test_a_compiled_crop_is_compiled_once_for_all_strengths():
+@pytest.mark.parametrize("transform", AUTO, ids=lambda transform: transform.name)
+def test_a_compiled_transform_is_compiled_once_for_all_strengths(transform):
     torch.compiler.reset()
-    crop, times = SoftCrop("auto"), []
+    times, strengths = [], []
 
     def backend(graph, _):
         times.append(1)
         return graph.forward
 
-    pacer, images, key = Pacer(crop, 4), torch.ones(2, 3, 32, 32), DrawKey(0, 0, LABELS)
-    compiled = torch.compile(crop, backend=backend, fullgraph=True)
+    pacer = Pacer(transform, 4, AccuracyLine(0), settle=0)
+    images, key = torch.ones(2, 3, 32, 32), DrawKey(0, 0, LABELS)
+    compiled = torch.compile(transform, backend=backend, fullgraph=True)
     for _ in range(4):
-        torch.testing.assert_close(compiled(images, LABELS, key=key), crop(images, LABELS, key=key))
+        strengths.append(pacer.strength)
+        expected = transform(images, LABELS, key=key)
+        torch.testing.assert_close(compiled(images, LABELS, key=key), expected)
         pacer.watch(torch.eye(2), LABELS)
         pacer.next_epoch()
     assert times == [1]
+    assert len(set(strengths)) == 4

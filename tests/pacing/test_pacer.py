@@ -10,8 +10,6 @@ from softaug import (
     SoftCrop,
     SoftErase,
     SoftLabel,
-    SoftNoise,
-    SoftResizedCrop,
     UniformCrop,
 )
 from softaug.pacing import AccuracyHold, AccuracyLine, ConfidenceMatch, HeldOutGap
@@ -34,7 +32,7 @@ def paced(epochs=4, rule=None, **settings):
 def after(pacer, right):
     pacer.watch(answers(right), LABELS)
     pacer.next_epoch()
-    return pacer.sigma
+    return pacer.strength
 
 
 def test_the_strength_rises_ahead_of_the_line_and_falls_behind_it():
@@ -47,14 +45,14 @@ def test_the_strength_rises_ahead_of_the_line_and_falls_behind_it():
 
 def test_the_strength_stays_within_its_limits():
     high, low = (paced(30, first=0.1, least=0.08, most=0.15) for _ in range(2))
-    assert max(after(high, 10) for _ in range(9)) == high.sigma == 0.15
-    assert min(after(low, 0) for _ in range(9)) == low.sigma == 0.08
+    assert max(after(high, 10) for _ in range(9)) == high.strength == 0.15
+    assert min(after(low, 0) for _ in range(9)) == low.strength == 0.08
 
 
 def test_by_itself_accuracy_is_held_from_half_way_and_the_last_tenth_settles():
     pacer, strengths = Pacer(SoftCrop("auto"), 20), []
     for epoch in range(20):
-        strengths.append(pacer.sigma)
+        strengths.append(pacer.strength)
         after(pacer, min(epoch, 10))  # right: 9 half way, 10 from then on
     rising = [0.05 * 1.3**steps for steps in range(8)]
     assert strengths == pytest.approx([0.05] * 10 + rising + [0.05] * 2)
@@ -69,10 +67,10 @@ def test_a_lead_of_nothing_changes_nothing():
 def test_the_epochs_that_settle_are_a_tenth_rounded_up(epochs, near):
     pacer, strengths = paced(epochs, AccuracyLine(0), first=0.4, least=0.1, settle=0.1), []
     for _ in range(epochs):
-        strengths.append(pacer.sigma)
+        strengths.append(pacer.strength)
         after(pacer, 10)
     assert strengths == [0.4] * (epochs - near) + [0.1] * near
-    assert pacer.sigma == 0.1
+    assert pacer.strength == 0.1
 
 
 def test_a_resumed_pacer_holds_the_accuracy_of_before():
@@ -97,22 +95,15 @@ def test_the_transform_has_the_strength_of_its_pacer():
         after(pacer, 10)
 
 
-@pytest.mark.parametrize("make", [SoftCrop, SoftNoise, lambda s: SoftResizedCrop(8, s)])
-def test_every_transform_with_a_sigma_can_be_paced(make):
-    transform, images = make("auto"), torch.rand(4, 3, 16, 16)
-    Pacer(transform, 2, first=0.3)
-    labels = torch.zeros(4).long()
-    torch.manual_seed(1)
-    found = transform(images, labels)[1].retained
-    torch.manual_seed(1)
-    torch.testing.assert_close(found, make(0.3)(images, labels)[1].retained)
-    assert "sigma='auto'" in repr(transform)
+def test_a_first_strength_that_is_not_given_is_within_the_limits_that_are():
+    assert [paced(first=None, least=least).strength for least in (0.025, 0.2)] == [0.05, 0.2]
+    assert paced(first=None, least=0.01, most=0.02).strength == 0.02
 
 
 def test_held_out_images_pace_by_the_gap():
     pacer = paced(rule=HeldOutGap())
     for trained, held, raised in ((9, 5, True), (5, 9, False), (5, 5, False)):
-        before = pacer.sigma
+        before = pacer.strength
         pacer.watch(answers(held), LABELS, held_out=True)
         assert (after(pacer, trained) > before) is raised
 
@@ -209,8 +200,8 @@ def test_more_epochs_than_announced_are_refused():
     ("transform", "message"),
     [
         (SoftCrop(0.3), 'sigma of SoftCrop must be "auto", got 0.3'),
-        (UniformCrop(4), "the transform must have a sigma, got UniformCrop; SoftCrop"),
-        (SoftErase(), "the transform must have a sigma, got SoftErase"),
+        (UniformCrop(4), "the transform must have a strength to set, got UniformCrop; such as the"),
+        (SoftErase(), 'strength of SoftErase must be "auto", got 1.0'),
         (torch.nn.Identity(), "the transform must be a soft one, got Identity"),
         (SoftCrop("auto", k="auto"), 'k "auto" must have a rule that finds one, got AccuracyLine'),
     ],

@@ -29,14 +29,14 @@ def after(pacer, right):
     sample = LABELS if pacer.by == "sample" else None
     pacer.watch(answers(right), LABELS, sample=sample)
     pacer.next_epoch()
-    return pacer.sigmas / pacer.sigma
+    return pacer.strengths / pacer.strength
 
 
 @pytest.mark.parametrize("by", ["class", "sample"])
 def test_those_ahead_get_more_and_those_behind_less(by):
     pacer = paced(by, first=0.2)
     found = after(pacer, LABELS < 5)
-    assert pacer.sigma == pytest.approx(0.23)
+    assert pacer.strength == pytest.approx(0.23)
     assert found.tolist() == pytest.approx([STEP] * 5 + [1 / STEP] * 5)
 
 
@@ -62,15 +62,15 @@ def test_all_settle_alike(by):
     for _ in range(8):
         assert after(pacer, LABELS < 5).unique().numel() == 2
     after(pacer, LABELS < 5)
-    assert pacer.sigmas.tolist() == [0.05] * 10
+    assert pacer.strengths.tolist() == [0.05] * 10
 
 
 def test_strengths_stay_within_the_limits_of_the_overall_one():
     pacer = paced("class", first=0.1, least=0.09, most=0.12)
     for _ in range(9):
         after(pacer, LABELS < 5)
-    assert pacer.sigmas.min() == 0.09
-    assert pacer.sigmas.max() == 0.12
+    assert pacer.strengths.min() == 0.09
+    assert pacer.strengths.max() == 0.12
 
 
 @pytest.mark.parametrize("rule", [AccuracyLine(), AccuracyHold(0.1), ConfidenceMatch()])
@@ -80,8 +80,8 @@ def test_the_overall_strength_is_that_of_a_pacer_by_all(by, rule):
     for epoch in range(12):
         for pacer in (own, plain):
             after(pacer, (LABELS * 7 + epoch) % 10 < epoch)
-        assert (own.sigma, own.lead) == (plain.sigma, plain.lead)
-    assert plain.sigmas == plain.sigma
+        assert (own.strength, own.lead) == (plain.strength, plain.lead)
+    assert plain.strengths == plain.strength
 
 
 def test_scales_settle_where_the_distance_says():
@@ -90,7 +90,7 @@ def test_scales_settle_where_the_distance_says():
     for _ in range(30):
         pacer.watch(torch.eye(2)[torch.where(right, labels, 1 - labels)], labels)
         pacer.next_epoch()
-    scales = (pacer.sigmas / pacer.sigma).log2()  # right in 0.6 and 0.4, together in 0.5
+    scales = (pacer.strengths / pacer.strength).log2()  # right in 0.6 and 0.4, together in 0.5
     assert scales.tolist() == pytest.approx([0.2, -0.2], abs=0.002)
 
 
@@ -160,7 +160,7 @@ def test_a_state_saved_within_an_epoch_goes_on_to_the_same_strengths(by):
     torch.save(unbroken.state_dict(), file)
     file.seek(0)
     resumed.load_state_dict(torch.load(file, weights_only=True))
-    assert torch.equal(resumed.sigmas, unbroken.sigmas)
+    assert torch.equal(resumed.strengths, unbroken.strengths)
     for right in (LABELS > 3, LABELS < 9):
         assert torch.equal(after(resumed, right), after(unbroken, right))
 
@@ -194,7 +194,7 @@ def test_workers_that_stay_see_each_new_table(by):
     loader = DataLoader(Kept(crop), 10, num_workers=1, persistent_workers=True)
     for _ in range(2):
         (found,) = loader
-        alike = [Kept(SoftCrop(sigma))[row] for row, sigma in enumerate(pacer.sigmas.tolist())]
+        alike = [Kept(SoftCrop(sigma))[row] for row, sigma in enumerate(pacer.strengths.tolist())]
         assert found.tolist() == pytest.approx(alike)
         after(pacer, LABELS < 5)
 

@@ -127,7 +127,7 @@ def test_samples_have_the_strength_of_their_class():
     pacer.watch(20 * torch.eye(10)[labels.clamp(max=4)], labels)
     pacer.next_epoch()
     own = strength_of(pacer, labels).own
-    assert torch.equal(own, pacer.sigmas[labels])
+    assert torch.equal(own, pacer.strengths[labels])
     assert own[3] > own[7]
 
 

@@ -81,7 +81,7 @@ def test_a_turn_is_clockwise_and_shifts_go_right_and_down():
 def test_repr_shows_every_setting():
     assert repr(SoftAffine(10, (0.1, 0.2), (0.9, 1.1), (1, 2, 3, 4), 3, "mean")) == (
         "SoftAffine(k=3.0, degrees=(-10.0, 10.0), translate=(0.1, 0.2), scale=(0.9, 1.1), "
-        "shear=(1.0, 2.0, 3.0, 4.0), fill='mean')"
+        "shear=(1.0, 2.0, 3.0, 4.0), fill='mean', strength=1.0)"
     )
 
 

@@ -160,8 +160,27 @@ def test_erasing_everything_leaves_nothing():
 
 def test_repr_shows_every_setting():
     shown = repr(SoftErase((0.1, 0.2), (0.5, 2), 3, "mean", 0.5))
-    assert shown == "SoftErase(k=3.0, fill='mean', area=(0.1, 0.2), ratio=(0.5, 2.0), p=0.5)"
-    assert repr(SoftCutout(8)) == "SoftCutout(k=2.0, fill=0, length=8)"
+    assert shown == (
+        "SoftErase(k=3.0, fill='mean', strength=1.0, area=(0.1, 0.2), ratio=(0.5, 2.0), p=0.5)"
+    )
+    assert repr(SoftCutout(8)) == "SoftCutout(k=2.0, fill=0, strength=1.0, length=8)"
+
+
+@pytest.mark.parametrize(("share", "edge"), [(1.0, 8), (0.5, 4), (0.3, 2), (0.01, 1)])
+def test_a_share_of_cutout_is_a_shorter_edge(share, edge):
+    params = SoftCutout(8, strength=share).draw(torch.ones(500, 3, 32, 32))
+    assert int(params.height.max()) == int(params.width.max()) == edge
+
+
+def test_a_share_of_erasing_is_a_smaller_area():
+    params = SoftErase((0.4, 0.4), (1, 1), strength=0.25).draw(torch.ones(9, 3, 100, 100))
+    assert (1 - params.visible).tolist() == pytest.approx([0.1] * 9, abs=0.005)
+
+
+@pytest.mark.parametrize("strength", [0, -0.5, 1.5, "full", True])
+def test_a_strength_that_is_no_share_is_refused(strength):
+    with pytest.raises(ValueError, match="^SoftErase: strength must be"):
+        SoftErase(strength=strength)
 
 
 @given(

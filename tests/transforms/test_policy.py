@@ -189,9 +189,11 @@ def test_gradients_reach_the_images():
 
 
 def test_repr_shows_every_setting():
-    assert repr(SoftPolicy(fill=3)) == "SoftPolicy(policy='trivial', curves='naive', fill=3)"
+    assert repr(SoftPolicy(fill=3)) == (
+        "SoftPolicy(policy='trivial', curves='naive', fill=3, strength=1.0)"
+    )
     assert repr(SoftPolicy("rand", 1, 5)) == (
-        "SoftPolicy(policy='rand', num_ops=1, magnitude=5, curves='naive', fill=0)"
+        "SoftPolicy(policy='rand', num_ops=1, magnitude=5, curves='naive', fill=0, strength=1.0)"
     )
 
 
