@@ -19,6 +19,7 @@ from softaug.pacing.pacer_checks import (
     check_limits,
     check_part,
     check_rule,
+    what_is_set,
 )
 from softaug.pacing.power import fit_k
 from softaug.pacing.rules import AccuracyHold, PartsRule, Rule, Seen
@@ -78,15 +79,14 @@ class Pacer:
         self.rule = check_rule(rule)
         self._k = check_auto_k(transform, rule)
         self._parts = build_parts(by, num, rule, factor)
-        self._own.divide(by, num)
-        assert transform.paceable is not None, "check_auto sees to it"
-        self._name = transform.paceable.name
+        self._sets = what_is_set(transform)
+        first_k = check_positive("Pacer", "first_k", first_k)
+        self._own.divide(by, num)  # nothing is refused from here on
         self.epoch = 0  # that have ended
         self.lead: float | None = None  # of the last one
         self._past: list[float] = []  # accuracy in each
         self._num_classes = 0
         self._sums = sums.empty()
-        first_k = check_positive("Pacer", "first_k", first_k)
         self._set(self.least if self._settles else start, first_k)
 
     @property
@@ -102,7 +102,7 @@ class Pacer:
     @property
     def strengths(self) -> Tensor:
         """What the transform has now, float64: one number [], or one for each [num]."""
-        return self._own.read("Pacer", self._name).clone()
+        return self._own.read("Pacer", self._sets).clone()
 
     @property
     def k(self) -> float | None:
@@ -202,7 +202,7 @@ class Pacer:
         names = ("epochs", "rule", "least", "most", "factor", "settle")
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
         own = "" if self._parts is None else f", by={self.by!r}, num={self._parts.num}"
-        return f"Pacer({shown}{own}, sets={self._name}{'' if self._k is None else ' and k'})"
+        return f"Pacer({shown}{own}, sets={self._sets}{'' if self._k is None else ' and k'})"
 
     def _set(self, strength: float, k: float | None) -> None:
         self._overall = strength

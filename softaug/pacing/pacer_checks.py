@@ -9,7 +9,6 @@ from softaug.checks import (
     check_inside,
     check_integers,
     check_positive,
-    check_range,
     check_whole,
     describe,
     refuse,
@@ -20,7 +19,7 @@ from softaug.pacing import sums
 from softaug.pacing.parts import Parts
 from softaug.pacing.rules import PartsRule, Rule
 from softaug.transforms.base import SoftTransform
-from softaug.transforms.paced import BY, Paced
+from softaug.transforms.paced import BY, SIGMA, Paced
 
 
 class Limits(NamedTuple):
@@ -37,8 +36,13 @@ def check_limits(
     """The limits given, else those of the transform; a first strength outside is refused."""
     own = transform.paceable
     assert own is not None, "check_auto sees to it"
-    given = (own.least if least is None else least, own.most if most is None else most)
-    low, high = check_range("Pacer", "(least, most)", given)
+    low, high = (
+        check_positive("Pacer", name, own_limit if given is None else given)
+        for name, given, own_limit in (("least", least, own.least), ("most", most, own.most))
+    )
+    if low > high:
+        rule = f"least must be at most {high:g}, which most is"
+        refuse("Pacer", rule, least, f"{transform.name} has {own.least:g} and {own.most:g}")
     if high > own.limit:
         rule = f"most must be at most {own.limit:g} for {own.name} of {transform.name}"
         refuse("Pacer", rule, most)
@@ -61,13 +65,20 @@ def check_auto(transform: Any) -> Paced:
         remedy = 'such as SoftCrop(sigma="auto")'
         refuse("Pacer", "the transform must be a soft one", describe(transform), remedy)
     if transform.paceable is None:
-        remedy = 'such as the sigma of SoftCrop(sigma="auto")'
+        remedy = 'such as the sigma of SoftCrop(sigma="auto"); its class must name it as paceable'
         refuse("Pacer", "the transform must have a strength to set", transform.name, remedy)
     name = transform.paceable.name
     strength = getattr(transform, name)
     if not isinstance(strength, Paced):
         refuse("Pacer", f'{name} of {transform.name} must be "auto"', strength)
     return strength
+
+
+def what_is_set(transform: SoftTransform[Any]) -> str:
+    """In words: a sigma, of whatever transform, or the strength of this one."""
+    own = transform.paceable
+    assert own is not None, "check_auto sees to it"
+    return own.name if own == SIGMA else f"{own.name} of {transform.name}"
 
 
 def check_auto_k(transform: SoftTransform[Any], rule: Rule) -> Paced | None:

@@ -36,8 +36,8 @@ class SoftAffine(SoftTransform[AffineParams]):
     numbers of `shear` are for x and y. Shifts are whole pixels, even up to `translate` of
     the width and of the height; `scale` is even in (low, high). `visible` is the exact share
     of the image's area in the frame: 1 for one zoomed out, however small it gets. Pixels are
-    the nearest ones; where there is no image they are `fill`. A `strength` below 1 is the share
-    of all these ranges (of the scale's way from 1) that is used; "auto" is set by a `Pacer`.
+    the nearest ones; where there is no image they are `fill`. What is drawn (of a
+    scale: how far it is from 1) is multiplied by `strength`; "auto" is set by a `Pacer`.
 
     >>> from softaug import DrawKey
     >>> image = torch.ones(3, 32, 32)
@@ -75,7 +75,7 @@ class SoftAffine(SoftTransform[AffineParams]):
             angle=_even(uniform[:, 0], *self.degrees) * share,
             dx=(_even(uniform[:, 1], -right, right) * share).round().long(),
             dy=(_even(uniform[:, 2], -down, down) * share).round().long(),
-            scale=1 + (_even(uniform[:, 3], *self.scale) - 1) * share,
+            scale=_even(uniform[:, 3], *self.scale) * share + (1 - share),  # on the way from 1
             shear_x=_even(uniform[:, 4], *shears[:2]) * share,
             shear_y=_even(uniform[:, 5], *shears[2:4]) * share,
             visible=torch.ones_like(uniform[:, 0]),

@@ -42,7 +42,7 @@ class _Erase(SoftTransform[EraseParams]):
 class SoftErase(_Erase):
     """Erase, with probability `p`, a rectangle inside each image (random erasing, softened).
 
-    Its share of the image is even in `area` (times `strength`), its height / width log-even in
+    Its share of the image is even in `area`, times `strength`; its height / width log-even in
     `ratio`; where it would not fit, its sides are cut to the image's. visible = 1 - erased
     share, counted in pixels. After a crop the product counts area that was blank already a
     second time. A `strength` of "auto" is set by a `Pacer` while training goes on.
@@ -83,8 +83,8 @@ class SoftCutout(_Erase):
     """Erase a square of edge `length` centred anywhere in the image, clipped at its border.
 
     This is Cutout: near the border less than the whole square is erased, and `visible`
-    counts what really was. With a `strength` below 1 the edge is that share of `length`, in
-    whole pixels, at least one.
+    counts what really was. With a `strength` below 1 the square has that share of the area, its
+    edge in whole pixels, at least one.
     """
 
     purpose = 5
@@ -97,8 +97,8 @@ class SoftCutout(_Erase):
         self.length = check_whole(self.name, "length", length, least=1)
 
     def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> EraseParams:
-        share = self._strength(samples, uniform)
-        length = torch.as_tensor(share * self.length).round().clamp(min=1)
+        area = torch.ones_like(uniform[:, 0]) * self._strength(samples, uniform)  # [B], a share
+        length = (area.sqrt() * self.length).round().clamp(min=1)
         top, bottom = _side(uniform[:, 0], height, length)
         left, right = _side(uniform[:, 1], width, length)
         return _rectangle(top, left, bottom - top, right - left, height * width)

@@ -1,6 +1,7 @@
 """Settings that a pacer changes while training goes on."""
 
 import math
+from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -27,7 +28,7 @@ class Paceable(NamedTuple):
 
 
 SIGMA = Paceable("sigma", 0.05, 0.4)
-STRENGTH = Paceable("strength", 0.1, 1.0, limit=1.0)  # a share of what a transform does at most
+STRENGTH = Paceable("strength", 0.1, 1.0, limit=1.0)  # multiplies what a transform draws
 
 
 class Samples(NamedTuple):
@@ -56,6 +57,7 @@ class Paced:
         shape = () if num is None else (num,)
         if self._value.shape != shape:  # else workers that have it keep it
             self._value = _shared(shape)
+            self.is_set = False
         self.by = by
 
     def set(self, value: float | Tensor) -> None:
@@ -110,10 +112,13 @@ def check_setting(who: str, paceable: Paceable, value: Any) -> "float | Paced":
     """Return a number above 0 as a float, "auto" as what a pacer sets."""
     if isinstance(value, str) and value == AUTO:
         return Paced()
-    number = check_positive(who, paceable.name, value)
-    if number > paceable.limit:
-        refuse(who, f"{paceable.name} must be at most {paceable.limit:g}", value)
-    return number
+    if paceable.limit == math.inf:
+        return check_positive(who, paceable.name, value)
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not 0 < float(value) <= paceable.limit:
+        rule = f'{paceable.name} must be "auto" or a number above 0, at most {paceable.limit:g}'
+        refuse(who, rule, describe(value))
+    return float(value)
 
 
 def setting(

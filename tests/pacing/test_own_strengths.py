@@ -5,18 +5,37 @@ import shutil
 import pytest
 import torch
 
-from softaug import DrawKey, SoftCrop, SoftLabel, SoftNoise, SoftResizedCrop
+from softaug import (
+    DrawKey,
+    SoftAffine,
+    SoftCrop,
+    SoftCutout,
+    SoftErase,
+    SoftLabel,
+    SoftNoise,
+    SoftPolicy,
+    SoftResizedCrop,
+)
 
 SIGMAS = torch.tensor([0.1, 0.35, 0.2, 0.05, 0.4])
-MAKE = {"crop": SoftCrop, "noise": SoftNoise, "windows": lambda sigma: SoftResizedCrop(12, sigma)}
+MAKE = {
+    "crop": SoftCrop,
+    "noise": SoftNoise,
+    "windows": lambda sigma: SoftResizedCrop(12, sigma),
+    "erase": lambda strength: SoftErase(strength=strength),
+    "cutout": lambda strength: SoftCutout(strength=strength),
+    "affine": lambda strength: SoftAffine(60, (0.3, 0.3), (0.4, 2), 20, strength=strength),
+    "policy": lambda strength: SoftPolicy("rand", strength=strength),
+}
 IMAGES = torch.rand(40, 3, 16, 16, generator=torch.Generator().manual_seed(0))
 NUMBERS = torch.randint(5, (40,), generator=torch.Generator().manual_seed(1))
 
 
 def with_own(make, by, values=SIGMAS):
     transform = make("auto")
-    transform.sigma.divide(by, len(values))
-    transform.sigma.set(values)
+    paced = getattr(transform, transform.paceable.name)
+    paced.divide(by, len(values))
+    paced.set(values)
     return transform
 
 

@@ -7,7 +7,16 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from softaug import DrawKey, Pacer, SoftAffine, SoftCrop, SoftCutout, SoftErase
+from softaug import (
+    DrawKey,
+    Pacer,
+    SoftAffine,
+    SoftCrop,
+    SoftCutout,
+    SoftErase,
+    SoftNoise,
+    SoftPolicy,
+)
 from softaug.pacing import AccuracyLine
 
 LABELS = torch.arange(2)
@@ -57,6 +66,8 @@ AUTO = [
     SoftErase(strength="auto"),
     SoftCutout(strength="auto"),
     SoftAffine(strength="auto"),
+    SoftPolicy("rand", strength="auto"),
+    SoftNoise("auto"),
 ]
 
 

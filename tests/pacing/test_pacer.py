@@ -216,7 +216,10 @@ def test_a_transform_without_a_strength_to_set_is_refused(transform, message):
     [
         ({"epochs": 0}, "epochs must be a whole number >= 1"),
         ({"first": 0.5}, r"first must be in 0\.05\.\.0\.4, got 0\.5"),
-        ({"least": 0.3, "most": 0.2}, r"\(least, most\) must be 0 < low <= high"),
+        ({"least": 0.3, "most": 0.2}, r"least must be at most 0\.2, which most is, got 0\.3"),
+        ({"least": 0.5}, r"least must be at most 0\.4, .* got 0\.5; SoftCrop has 0\.05 and 0\.4"),
+        ({"least": "0.2"}, "least must be a number > 0, got str 0.2"),
+        ({"most": True}, "most must be a number > 0, got bool True"),
         ({"factor": 1.0}, "factor must be above 1, got 1"),
         ({"factor": math.nan}, "factor must be > 0"),
         ({"first_k": 0}, "first_k must be > 0"),

@@ -38,21 +38,6 @@ def test_every_transform_with_a_strength_can_be_paced(make):
     assert f"{transform.paceable.name}='auto'" in repr(transform)
 
 
-@pytest.mark.parametrize("make", [*WITH_SIGMA, *WITH_STRENGTH])
-def test_each_sample_can_have_its_own_strength_whatever_the_transform(make):
-    transform, images = make("auto"), torch.rand(4, 3, 16, 16)
-    pacer = Pacer(transform, 20, by="class", num=4, first=0.2)
-    for _ in range(12):
-        pacer.watch(9 * torch.eye(4)[[0, 1, 3, 2]], torch.arange(4))
-        pacer.next_epoch()
-    key = DrawKey(0, 0, torch.arange(4))
-    found, label = transform(images, torch.arange(4), key=key)
-    for place, strength in enumerate(pacer.strengths.tolist()):
-        alone = make(strength)(images[place], place, key=DrawKey(0, 0, place))
-        torch.testing.assert_close(found[place], alone[0])
-        assert label.retained[place] == pytest.approx(alone[1].retained)
-
-
 @pytest.mark.parametrize("make", WITH_STRENGTH)
 def test_a_share_of_the_strength_leaves_more(make):
     images, labels = torch.rand(64, 3, 32, 32), torch.zeros(64).long()
@@ -69,7 +54,7 @@ def after(pacer):
 
 
 @pytest.mark.parametrize("make", WITH_STRENGTH)
-def test_by_itself_such_a_strength_begins_at_a_tenth_and_ends_at_the_whole(make):
+def test_such_a_strength_begins_at_a_tenth_and_may_rise_to_the_whole(make):
     pacer = Pacer(make("auto"), 40, AccuracyLine(0), settle=0)
     assert (pacer.strength, pacer.least, pacer.most) == (0.1, 0.1, 1.0)
     assert [after(pacer) for _ in range(20)][-1] == 1.0
@@ -78,3 +63,18 @@ def test_by_itself_such_a_strength_begins_at_a_tenth_and_ends_at_the_whole(make)
 def test_more_than_the_whole_is_refused():
     with pytest.raises(ValueError, match="most must be at most 1 for strength of SoftErase, got 2"):
         Pacer(SoftErase(strength="auto"), 4, most=2)
+
+
+def test_a_refused_pacer_leaves_the_transform_as_it_was():
+    erase, images, labels = SoftErase(strength="auto"), torch.rand(4, 3, 16, 16), torch.arange(4)
+    Pacer(erase, 4)
+    before = erase(images, labels, key=DrawKey(0, 0, labels))
+    with pytest.raises(ValueError, match=r"^Pacer: first_k must be > 0"):
+        Pacer(erase, 4, by="class", num=4, first_k=-1)
+    torch.testing.assert_close(erase(images, labels, key=DrawKey(0, 0, labels)), before)
+
+
+def test_the_state_of_another_transforms_pacer_is_refused():
+    state = Pacer(SoftErase(strength="auto"), 4).state_dict()
+    with pytest.raises(ValueError, match=r"sets=strength of SoftCutout\), got .*of SoftErase\)"):
+        Pacer(SoftCutout(strength="auto"), 4).load_state_dict(state)

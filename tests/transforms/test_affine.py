@@ -78,6 +78,20 @@ def test_a_turn_is_clockwise_and_shifts_go_right_and_down():
     assert SoftAffine(0).apply(image, params).nonzero().tolist() == [[0, 2, 2]]
 
 
+def test_what_is_drawn_is_multiplied_by_the_strength():
+    settings, images = (
+        ((-20, 60), (0.4, 0.3), (0.2, 1.6), (5, 10, -3, 8)),
+        torch.ones(99, 3, 40, 50),
+    )
+    key = DrawKey(0, 0, torch.arange(99))
+    weak, full = (SoftAffine(*settings, strength=s).draw(images, key=key) for s in (0.3, 1.0))
+    for name in ("angle", "shear_x", "shear_y"):
+        torch.testing.assert_close(getattr(weak, name), 0.3 * getattr(full, name))
+    torch.testing.assert_close(weak.scale - 1, 0.3 * (full.scale - 1))
+    for name in ("dx", "dy"):  # each is rounded to whole pixels
+        assert (getattr(weak, name) - 0.3 * getattr(full, name)).abs().max() <= 0.65
+
+
 def test_repr_shows_every_setting():
     assert repr(SoftAffine(10, (0.1, 0.2), (0.9, 1.1), (1, 2, 3, 4), 3, "mean")) == (
         "SoftAffine(k=3.0, degrees=(-10.0, 10.0), translate=(0.1, 0.2), scale=(0.9, 1.1), "

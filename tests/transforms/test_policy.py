@@ -188,6 +188,14 @@ def test_gradients_reach_the_images():
     assert images.grad.abs().sum() > 0
 
 
+@pytest.mark.parametrize("policy", ["trivial", "rand"])
+def test_every_magnitude_is_multiplied_by_the_strength(policy):
+    images, key = torch.ones(200, 3, 24, 24), DrawKey(0, 0, torch.arange(200))
+    weak, full = (SoftPolicy(policy, strength=s).draw(images, key=key) for s in (0.3, 1.0))
+    assert torch.equal(weak.operation, full.operation)
+    torch.testing.assert_close(weak.strength, 0.3 * full.strength)
+
+
 def test_repr_shows_every_setting():
     assert repr(SoftPolicy(fill=3)) == (
         "SoftPolicy(policy='trivial', curves='naive', fill=3, strength=1.0)"
