@@ -8,7 +8,6 @@ from torch import Tensor
 
 from softaug.checks import check_share, describe, refuse
 
-
 _BY_HEART = 20  # epochs, after which more of them teach a network its images, not its task
 
 
