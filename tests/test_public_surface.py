@@ -14,8 +14,8 @@ SIGNATURES = {
     "MixedLabel": "labels retained share",
     "Mixup": "alpha=1.0",
     "OnlineSmoothing": "num_classes share=0.5",
-    "Pacer": "transform epochs rule=AccuracyHold(since=0.5) * by='all' num=None first=None "
-    "least=None most=None factor=1.3 settle=0.1 first_k=2.0",
+    "Pacer": "transform epochs rule=AccuracyHold(since=None) * by='all' num=None first=None "
+    "least=None most=None factor=1.3 settle=None first_k=2.0",
     "SoftAffine": "degrees=30.0 translate=(0.0, 0.0) scale=(1.0, 1.0) shear=0.0 k=2.0 fill=0 "
     "strength=1.0",
     "SoftCrop": "sigma=0.3 k=2.0 fill=0",

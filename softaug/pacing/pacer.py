@@ -28,6 +28,7 @@ from softaug.transforms.paced import By
 from softaug.weighting import global_sum, is_first_process
 
 _HOLD = AccuracyHold()
+_MOST_SETTLE = 4  # epochs: more with near crops teach images by heart
 
 
 class Pacer:
@@ -36,8 +37,9 @@ class Pacer:
     The strength is what the transform has as "auto": the sigma of a `SoftCrop`, the `strength`
     of a `SoftErase`. One change is by `factor`, from `first`, within `least` and `most` (None:
     the transform's own range, from its low end); the last epochs, a share `settle` of all
-    (rounded up), have `least`. A k that is "auto" too begins at `first_k` and follows the
-    network's accuracy on images of which more or less is visible (with `ConfidenceMatch`).
+    (rounded up; None: a tenth, four at most), have `least`. A k that is "auto" too begins at
+    `first_k` and follows the network's accuracy on images of which more or less is visible
+    (with `ConfidenceMatch`).
     Several processes add up what they watched and have the same strength. `by` "class" or
     "sample" gives each of `num` classes or training samples its own, from a half to twice the
     overall one. The loop has two lines for it:
@@ -68,13 +70,13 @@ class Pacer:
         least: float | None = None,
         most: float | None = None,
         factor: float = 1.3,
-        settle: float = 0.1,
+        settle: float | None = None,
         first_k: float = 2.0,
     ) -> None:
         self._own = check_auto(transform)
         start, self.least, self.most = check_limits(transform, first, least, most)
         self.factor = check_factor(factor)
-        self.settle = check_share("Pacer", "settle", settle)
+        self.settle = None if settle is None else check_share("Pacer", "settle", settle)
         self.epochs = check_whole("Pacer", "epochs", epochs, least=1)
         self.rule = check_rule(rule)
         self._k = check_auto_k(transform, rule)
@@ -231,7 +233,8 @@ class Pacer:
     @property
     def _settles(self) -> bool:
         """Whether the epoch that comes is one of the last, which have `least`."""
-        last = math.ceil(self.settle * self.epochs - 1e-9)
+        share, most = (0.1, _MOST_SETTLE) if self.settle is None else (self.settle, self.epochs)
+        last = min(math.ceil(share * self.epochs - 1e-9), most)
         return 0 < last >= self.epochs - self.epoch
 
     def _next_strength(self, lead: float) -> float:

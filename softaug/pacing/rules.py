@@ -8,6 +8,8 @@ from torch import Tensor
 
 from softaug.checks import check_share, describe, refuse
 
+_BY_HEART = 20  # epochs, after which more of them teach a network its images, not its task
+
 
 class Seen(NamedTuple):
     """What an epoch showed."""
@@ -81,27 +83,37 @@ class AccuracyLine:
 class AccuracyHold:
     """Ahead while accuracy on augmented images is above what it was at `since` of all epochs.
 
-    Until then a strength stays. From then on accuracy is held there: whatever the network learns
-    is spent on going farther. Nothing is said about how high an accuracy is, so the rule is the
-    same for 10 classes and for 1,000, for few epochs and for many.
+    None is half of them, but no later than the 20th: by then a network begins to know its images
+    by heart. Until then a strength stays. From then on accuracy is held there: whatever the
+    network learns is spent on going farther. Nothing is said about how high an accuracy is, so
+    the rule is the same for 10 classes and for 1,000, for few epochs and for many.
 
     >>> seen = Seen(0.75, chance=0.1, accuracy=0.7, given=0.6, asked=1.0, held_out=None)
     >>> round(AccuracyHold(since=0.5).lead(seen._replace(past=(0.4, 0.6))), 3)  # the third of four
     0.1
     """
 
-    since: float = 0.5
+    since: float | None = None
     needs_held_out: ClassVar[bool] = False
     finds_k: ClassVar[bool] = False  # near crops, half of the time, tell nothing of k
 
     def __post_init__(self) -> None:
-        check_share("AccuracyHold", "since", self.since)
+        if self.since is not None:
+            check_share("AccuracyHold", "since", self.since)
 
     def lead(self, seen: Seen) -> float:
         ended = len(seen.past) + 1
-        epochs = round(ended / seen.progress)
-        held = max(math.floor(self.since * epochs + 0.5), 1)  # the epoch of that accuracy
+        held = self.held(epochs=round(ended / seen.progress))
         return seen.accuracy - seen.past[held - 1] if ended > held else 0.0
+
+    def held(self, epochs: int) -> int:
+        """The epoch whose accuracy is held, counted from 1.
+
+        >>> [AccuracyHold().held(epochs) for epochs in (15, 40, 120)]
+        [8, 20, 20]
+        """
+        share, latest = (0.5, _BY_HEART) if self.since is None else (self.since, epochs)
+        return min(max(math.floor(share * epochs + 0.5), 1), latest)
 
     def ahead(self, own: Means, together: Means, chance: float) -> Tensor:
         return own.accuracy - together.accuracy

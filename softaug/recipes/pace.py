@@ -34,7 +34,8 @@ class Pace:
     classes given more than a growing share of what targets ask; with less it falls. none leaves
     it as it is"""
     since: float | None = None
-    """share of the epochs after which accuracy-hold holds accuracy; None is 0.5"""
+    """share of the epochs after which accuracy-hold holds accuracy; None is 0.5, but no later
+    than the 20th epoch"""
     goal: float | None = None
     """where the line of accuracy, or the share of what targets ask, ends; None is 0.95"""
     held_out: int = 0
@@ -47,8 +48,9 @@ class Pace:
     sigma, those behind down to half of it; not for held-out-gap"""
     factor: float = 1.3
     """of one change of sigma"""
-    settle: float = 0.1
-    """share of the epochs, the last ones, with the smallest sigma"""
+    settle: float | None = None
+    """share of the epochs, the last ones, with the smallest sigma; None is 0.1, but no more than 4
+    epochs"""
     least: float = 0.05
     """smallest sigma"""
     most: float = 0.4

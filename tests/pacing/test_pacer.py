@@ -58,6 +58,15 @@ def test_by_itself_accuracy_is_held_from_half_way_and_the_last_tenth_settles():
     assert strengths == pytest.approx([0.05] * 10 + rising + [0.05] * 2)
 
 
+def test_by_itself_a_long_training_is_held_from_its_20th_epoch_and_settles_for_four():
+    pacer, strengths = Pacer(SoftCrop("auto"), 100, most=1e9), []
+    for epoch in range(100):
+        strengths.append(pacer.strength)
+        after(pacer, 2 + (epoch >= 20))
+    rising = [0.05 * 1.3**steps for steps in range(1, 76)]
+    assert strengths == pytest.approx([0.05] * 21 + rising + [0.05] * 4)
+
+
 def test_a_lead_of_nothing_changes_nothing():
     pacer = paced(rule=AccuracyHold(1))
     assert [after(pacer, right) for right in (2, 9, 4)] == [0.1] * 3

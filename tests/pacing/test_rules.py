@@ -44,7 +44,7 @@ def test_accuracy_is_held_at_what_it_was_half_way():
 @pytest.mark.parametrize("epochs", [29, 31, 45, 400])
 def test_the_epoch_that_is_held_is_one_for_a_training(epochs):
     half = (epochs + 1) // 2
-    found = leads(AccuracyHold(), [0.5] * (half - 1) + [0.7] + [0.9] * (epochs - half))
+    found = leads(AccuracyHold(0.5), [0.5] * (half - 1) + [0.7] + [0.9] * (epochs - half))
     assert found == [0.0] * half + [0.2] * (epochs - half)
 
 
