@@ -1,6 +1,6 @@
 """What a pacer refuses."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from torch import Tensor
 
@@ -22,18 +22,10 @@ from softaug.transforms.base import SoftTransform
 from softaug.transforms.paced import BY, SIGMA, Paced
 
 
-class Limits(NamedTuple):
-    """What a strength begins with, and stays within."""
-
-    first: float
-    least: float
-    most: float
-
-
 def check_limits(
     transform: SoftTransform[Any], first: float | None, least: float | None, most: float | None
-) -> Limits:
-    """The limits given, else those of the transform; a first strength outside is refused."""
+) -> tuple[float, float, float]:
+    """First, least and most as given, else the transform's own; a first outside is refused."""
     own = transform.paceable
     assert own is not None, "check_auto sees to it"
     low, high = (
@@ -49,7 +41,7 @@ def check_limits(
     start = min(max(own.least, low), high) if first is None else first
     if not low <= check_positive("Pacer", "first", start) <= high:
         refuse("Pacer", f"first must be in {low:g}..{high:g}", first)
-    return Limits(float(start), low, high)
+    return float(start), low, high
 
 
 def check_factor(factor: float) -> float:
