@@ -34,7 +34,7 @@ def check_limits(
     )
     if low > high:
         rule = f"least must be at most {high:g}, which most is"
-        refuse("Pacer", rule, least, f"{transform.name} has {own.least:g} and {own.most:g}")
+        refuse("Pacer", rule, low, f"{transform.name} has {own.least:g} and {own.most:g}")
     if high > own.limit:
         rule = f"most must be at most {own.limit:g} for {own.name} of {transform.name}"
         refuse("Pacer", rule, most)
