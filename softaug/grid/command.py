@@ -55,7 +55,7 @@ def reproduce(
 
     Args:
         names: list, all, or any of table1 ... table9, figure1 ... figure7, or a study of
-            ours: evidence, variants, budgets, self-paced.
+            ours: evidence, variants, budgets, self-paced, pacing-rules.
         scale: The paper's own, small networks and budgets for a CPU, or a trial of seconds.
         seeds: Runs of each recipe, by seeds 0, 1, ...
         out: Folder for runs, tables and figures (default: softaug-reproduce/SCALE).

@@ -126,7 +126,7 @@ def _smoke(recipe: AnyRecipe, photos: str) -> AnyRecipe:
         name=f"smoke-{recipe.name}",
         model="resnet8",
         data=DataSpec(photos, per_class=4, size=32) if of_photos else digits,
-        augment=recipe.augment if of_photos else _halved(recipe.augment),
+        augment=recipe.augment if of_photos else _for_digits(recipe.augment),
         optim=replace(recipe.optim, warmup_epochs=0.0),
         epochs=1,
         batch=20 if of_photos else 50,
@@ -134,9 +134,14 @@ def _smoke(recipe: AnyRecipe, photos: str) -> AnyRecipe:
     )
 
 
-def _halved(augment: Augment) -> Augment:
-    """Lengths in pixels for images of half the edge."""
-    crop, cutout = augment.crop, augment.cutout
+def _for_digits(augment: Augment) -> Augment:
+    """Lengths in pixels for images of half the edge, and fewer images held out."""
+    crop, cutout, pace = augment.crop, augment.cutout, augment.pace
     if isinstance(crop, UniformOffsets):
         crop = replace(crop, reach=crop.reach // 2)
-    return replace(augment, crop=crop, cutout=replace(cutout, length=cutout.length // 2))
+    return replace(
+        augment,
+        crop=crop,
+        cutout=replace(cutout, length=cutout.length // 2),
+        pace=replace(pace, held_out=min(pace.held_out, 10)),
+    )

@@ -10,6 +10,7 @@ from softaug.recipes.budgets import (
     EPOCHS,
     MIDDLE,
     MODEL,
+    OTHER_PACES,
     PACED,
     PAPER,
     SOFT,
@@ -36,7 +37,7 @@ POLICIES = {"randaugment": "RandAugment", "trivialaugment": "TrivialAugment"}
 
 def studies() -> tuple[Exhibit, ...]:
     """docs/evidence.md and docs/self-paced.md have what came out."""
-    return (_evidence(), _variants(), _budgets(), _self_paced())
+    return (_evidence(), _variants(), _budgets(), _self_paced(), _pacing_rules())
 
 
 def _evidence() -> Exhibit:
@@ -99,6 +100,13 @@ def _self_paced() -> Exhibit:
         tuple(panel for each in panels for panel in each),
         of_paper=False,
     )
+
+
+def _pacing_rules() -> Exhibit:
+    """What else can say how far crops may go."""
+    rows = _rows("cifar10", MIDDLE, [PACED, *OTHER_PACES])
+    title = "Rules by which crops pace themselves: CIFAR-10, 5,000 images, 40 epochs"
+    return Exhibit("pacing-rules", title, tuple(rows), of_paper=False)
 
 
 def _panels(rows: dict[int, list[Row]], arms: Sequence[str], start: str = "") -> tuple[Panel, ...]:

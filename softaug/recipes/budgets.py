@@ -23,8 +23,15 @@ MIDDLE = 40
 TUNED = 0.1, 1.0  # sigma, k
 PAPER = 0.3, 2.0
 SOFT = {"cifar10": ((0.05, 1.0), TUNED, (0.2, 1.0), PAPER), "cifar100": (TUNED, PAPER)}
-PACED, PACE = "paced", Pace("accuracy-hold")
 FIRST = 0.05, 1.5  # sigma and k of what is paced
+PACED, PACE = "paced", Pace("accuracy-hold")
+OTHER_PACES = {  # beside it, at the middle length
+    "paced-accuracy-line": Pace("accuracy-line"),
+    "paced-held-out-gap": Pace("held-out-gap", held_out=NUM_IMAGES // 10),
+    "paced-confidence-match": Pace("confidence-match", find_k=True),
+    "paced-by-class": Pace("accuracy-hold", by="class"),
+    "paced-by-sample": Pace("accuracy-hold", by="sample"),
+}
 # One thread of an AMD EPYC, evaluation included.
 _MINUTES = {MODEL: {15: 2, 40: 5, 120: 13}, DEEPER: {15: 6, 40: 14}}
 _POLICIES: tuple[Literal["randaugment", "trivialaugment"], ...] = ("randaugment", "trivialaugment")
@@ -89,11 +96,12 @@ def _normal(hard: Entry, sigma: float, k: float) -> NormalOffsets:
     return NormalOffsets(sigma=sigma, k=k, fill=_fill(hard.recipe.data.name))
 
 
-def _paced(hard: Entry) -> Entry:
+def _paced(hard: Entry, arm: str = PACED, pace: Pace = PACE) -> Entry:
     """A near crop at first; then training sets its sigma."""
-    augment = replace(cropped(hard.recipe, _normal(hard, *FIRST)), pace=PACE)
-    about = f"Crops whose sigma follows training ({PACE.rule}); softened: target"
-    return _arm(hard, PACED, about, augment=augment, loss=softened(hard.recipe, "target"))
+    augment = replace(cropped(hard.recipe, _normal(hard, *FIRST)), pace=pace)
+    by = "" if pace.by == "all" else f", each {pace.by} its own"
+    about = f"Crops whose sigma follows training ({pace.rule}{by}); softened: target"
+    return _arm(hard, arm, about, augment=augment, loss=softened(hard.recipe, "target"))
 
 
 def _arm(parent: Entry, arm: str, about: str, **changes: Any) -> Entry:
@@ -120,7 +128,7 @@ def _hard_labels(hard: Entry, sigma: float) -> Entry:
 
 
 def _middle_arms(hard: Entry) -> list[Entry]:
-    """Other ways to soften the tuned crop, the same crops with hard labels, and policies."""
+    """Other ways to soften the tuned crop and to pace, crops with hard labels, and policies."""
     soft, both = _crop(hard, "target", *TUNED), _crop(hard, "both", *TUNED)
     as_released = replace(both.recipe.loss, weighting="batch_mean")
     about = "Softened: both, each loss by the mean weight of its batch"
@@ -130,6 +138,7 @@ def _middle_arms(hard: Entry) -> list[Entry]:
         both,
         _arm(both, crop_arm("both-batch-mean", *TUNED), about, loss=as_released),
         *[_beside(parent, policy) for policy in _POLICIES for parent in (hard, soft)],
+        *[_paced(hard, arm, pace) for arm, pace in OTHER_PACES.items()],
     ]
 
 

@@ -11,7 +11,7 @@ from softaug.recipes.quoted_numbers import QUOTED
 
 TABLES = [f"table{number}" for number in range(1, 10)]
 FIGURES = [f"figure{number}" for number in range(1, 8)]
-STUDIES = ["evidence", "variants", "budgets", "self-paced"]
+STUDIES = ["evidence", "variants", "budgets", "self-paced", "pacing-rules"]
 
 
 def one(name):
