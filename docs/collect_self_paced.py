@@ -39,6 +39,7 @@ from softaug.recipes.budgets import (
     EPOCHS,
     MIDDLE,
     MODEL,
+    OTHER_PACES,
     PACED,
     PAPER,
     UNSEEN,
@@ -48,6 +49,7 @@ from softaug.recipes.budgets import (
 
 DOCS = Path(__file__).parent
 PAGE, KEPT = DOCS / "self-paced.md", DOCS / "results" / "self-paced" / "runs"
+STUDIES = ("self-paced", "pacing-rules")
 ARMS = (HARD, MILD, crop_arm("target", *PAPER), PACED)
 GOALS = {ERROR: 1.0, ECE: 0.33, HIDDEN[1]: 1.15}  # of the ratio to hard
 HEADLINE = {ERROR: 0.96}  # in one setting
@@ -81,11 +83,11 @@ HEADLINE_SETTING = Setting("cifar10", MODEL, MIDDLE)
 
 
 def collect(runs: Path) -> None:
-    """Keep every run of the study, those that the evidence has too beside the evidence's."""
+    """Keep every run of the studies, those that the evidence has too beside the evidence's."""
     shared = set(evidence_recipes())
-    (study,) = find_exhibits(("self-paced",))
-    keep(runs, set(study.recipes) - shared, KEPT)
-    keep(runs, set(study.recipes) & shared, EVIDENCE / "runs")
+    ours = {name for study in find_exhibits(STUDIES) for name in study.recipes}
+    keep(runs, ours - shared, KEPT)
+    keep(runs, ours & shared, EVIDENCE / "runs")
 
 
 def goals(values: Values) -> str:
@@ -139,6 +141,20 @@ def against(values: Values, other: str) -> str:
     return differences(values, pairs, SHOWN)
 
 
+def rules(values: Values) -> str:
+    """Every way to pace, in the one setting that has them all."""
+    named = {arm: HEADLINE_SETTING.recipe(arm) for arm in (HARD, PACED, *OTHER_PACES)}
+    return means(values, {arm: name for arm, name in named.items() if name in values})
+
+
+def rules_against(values: Values) -> str:
+    """Other ways to pace minus the default, paired by seed."""
+    default = HEADLINE_SETTING.recipe(PACED)
+    named = {arm: HEADLINE_SETTING.recipe(arm) for arm in OTHER_PACES}
+    pairs = {arm: (name, default) for arm, name in named.items() if name in values}
+    return differences(values, pairs, SHOWN)
+
+
 def plot(values: Values, data: str) -> None:
     """A chart for each measure over the budget."""
     figure, every = plt.subplots(1, 4, figsize=(12, 3.2), layout="constrained")
@@ -159,6 +175,8 @@ def main() -> None:
     put_between_markers(against(values, HARD), PAGE, "against-hard")
     put_between_markers(against(values, MILD), PAGE, "against-fixed")
     put_between_markers(arms(values), PAGE, "arms")
+    put_between_markers(rules(values), PAGE, "rules")
+    put_between_markers(rules_against(values), PAGE, "rules-against")
     for data in ("cifar10", "cifar100"):
         plot(values, data)
 

@@ -59,7 +59,7 @@ def check_range(who: str, name: str, value: Any, most: float = math.inf) -> tupl
     try:
         low, high = map(float, value)
     except (TypeError, ValueError):
-        refuse(who, f"{name} must be a pair of numbers", describe(value))
+        refuse(who, f"{name} must be a pair (low, high)", describe(value))
     if not 0 < low <= high <= most or math.isinf(high):
         limit = f" <= {most:g}" if most < math.inf else ""
         refuse(who, f"{name} must be 0 < low <= high{limit}", value)

@@ -1,12 +1,12 @@
 """A rectangle of each image is erased: random erasing and Cutout, with softening."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from softaug.checks import check_share, check_whole, describe, refuse
+from softaug.checks import check_range, check_share, check_whole
 from softaug.transforms.base import Power, SoftTransform, pixel_columns, pixel_rows
 from softaug.transforms.fill import Fill, check_fill, fill_values
 from softaug.transforms.paced import STRENGTH, Auto, Samples, check_setting
@@ -61,8 +61,8 @@ class SoftErase(_Erase):
         strength: float | Auto = 1.0,
     ) -> None:
         super().__init__(k, fill, strength)
-        self.area = _check_range(self.name, "area", area, most=1.0)
-        self.ratio = _check_range(self.name, "ratio", ratio, most=math.inf)
+        self.area = check_range(self.name, "area", area, most=1.0)
+        self.ratio = check_range(self.name, "ratio", ratio)
         self.p = check_share(self.name, "p", p)
 
     def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> EraseParams:
@@ -119,13 +119,3 @@ def _rectangle(
 def _between(position: Tensor, start: Tensor, length: Tensor) -> Tensor:
     """Whether each position [N] lies in each sample's interval, [B, N]."""
     return (position >= start[:, None]) & (position < (start + length)[:, None])
-
-
-def _check_range(who: str, name: str, value: Any, most: float) -> tuple[float, float]:
-    try:
-        low, high = map(float, value)
-    except (TypeError, ValueError):
-        refuse(who, f"{name} must be a pair (low, high)", describe(value))
-    if not 0 < low <= high <= most or math.isinf(high):
-        refuse(who, f"{name} must be 0 < low <= high" + f" <= {most:g}" * (most < math.inf), value)
-    return low, high

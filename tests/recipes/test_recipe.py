@@ -51,7 +51,11 @@ from softaug.recipes.recipe import WINDOWS_FIRST
         (UniformWindows, {"scale": (0.0, 1.0)}, r"crop: scale must be 0 < low <= high <= 1"),
         (UniformWindows, {"scale": (0.5, 1.1)}, r"crop: scale must be .* <= 1, got \(0\.5, 1\.1\)"),
         (UniformWindows, {"ratio": (2.0, 1.0)}, r"crop: ratio must be 0 < low <= high, got"),
-        (UniformWindows, {"ratio": 1.0}, r"crop: ratio must be a pair of numbers, got float 1\.0"),
+        (
+            UniformWindows,
+            {"ratio": 1.0},
+            r"crop: ratio must be a pair \(low, high\), got float 1\.0",
+        ),
         (UniformWindows, {"k": -1.0}, r"augment\.crop: k must be > 0"),
         (UniformWindows, {"antialias": 1}, "crop: antialias must be True or False, got int 1"),
         (NormalWindows, {"sigma": 0.0}, r"augment\.crop: sigma must be > 0"),

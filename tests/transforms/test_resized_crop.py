@@ -277,7 +277,7 @@ WRONG = [
         SOFT + "share_of must be one of 'image', 'window', got 'images'; did you mean 'image'?",
     ),
     (lambda: UniformResizedCrop(0), EVEN + "size must be a whole number >= 1, got int 0"),
-    (lambda: UniformResizedCrop(scale=0.5), EVEN + "scale must be a pair of numbers, got float"),
+    (lambda: UniformResizedCrop(scale=0.5), EVEN + "scale must be a pair (low, high), got float"),
     (lambda: UniformResizedCrop(scale=(0, 1)), EVEN + "scale must be 0 < low <= high <= 1, got"),
     (lambda: UniformResizedCrop(scale=(0.5, 2)), "scale must be 0 < low <= high <= 1, got (0.5, 2"),
     (lambda: UniformResizedCrop(scale=(0.5, math.nan)), "scale must be 0 < low <= high <= 1, got"),
@@ -285,7 +285,7 @@ WRONG = [
     (lambda: UniformResizedCrop(ratio=(1, math.inf)), "ratio must be 0 < low <= high, got (1, inf"),
     (
         lambda: UniformResizedCrop(ratio=("a", 1)),
-        EVEN + "ratio must be a pair of numbers, got tuple",
+        EVEN + "ratio must be a pair (low, high), got tuple",
     ),
 ]
 
