@@ -28,6 +28,7 @@ from softaug.transforms.paced import By
 from softaug.weighting import global_sum, is_first_process
 
 _HOLD = AccuracyHold()
+_SETTLED = 0.5  # of the strength that was reached
 _MOST_SETTLE = 4  # epochs: more with near crops teach images by heart
 
 
@@ -37,7 +38,7 @@ class Pacer:
     The strength is what the transform has as "auto": the sigma of a `SoftCrop`, the `strength`
     of a `SoftErase`. One change is by `factor`, from `first`, within `least` and `most` (None:
     the transform's own range, from its low end); the last epochs, a share `settle` of all
-    (rounded up; None: a tenth, four at most), have `least`. A k that is "auto" too begins at
+    (rounded up; None: a tenth, four at most), have half of what was reached. A k that is "auto" too begins at
     `first_k` and follows the network's accuracy on images of which more or less is visible
     (with `ConfidenceMatch`).
     Several processes add up what they watched and have the same strength. `by` "class" or
@@ -46,16 +47,16 @@ class Pacer:
 
     >>> from softaug import SoftCrop
     >>> crop = SoftCrop(sigma="auto")
-    >>> pacer = Pacer(crop, epochs=8)
+    >>> pacer = Pacer(crop, epochs=12)
     >>> labels, sigmas = torch.arange(3), []
-    >>> for epoch in range(8):
+    >>> for epoch in range(12):
     ...     sigmas.append(round(pacer.strength, 3))
     ...     images, label = crop(torch.ones(3, 3, 8, 8), labels)
-    ...     logits = torch.eye(3) if epoch > 3 else torch.ones(3, 3)  # learned half way
+    ...     logits = torch.eye(3) if epoch > 5 else torch.ones(3, 3)  # learned half way
     ...     pacer.watch(logits, label)  # after each batch
     ...     pacer.next_epoch()  # after each epoch
-    >>> sigmas
-    [0.05, 0.05, 0.05, 0.05, 0.05, 0.065, 0.085, 0.05]
+    >>> sigmas[6:]
+    [0.05, 0.065, 0.085, 0.11, 0.055, 0.055]
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class Pacer:
         self._past: list[float] = []  # accuracy in each
         self._num_classes = 0
         self._sums = sums.empty()
-        self._set(self.least if self._settles else start, first_k)
+        self._set(start if self._num_left > self._num_settle else self._settled(start), first_k)
 
     @property
     def by(self) -> str:
@@ -201,8 +202,9 @@ class Pacer:
         self._set(state["sigma"], state["k"])
 
     def __repr__(self) -> str:
-        names = ("epochs", "rule", "least", "most", "factor", "settle")
+        names = ("epochs", "rule", "least", "most", "factor")
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+        shown += f", settles={self._num_settle}"
         own = "" if self._parts is None else f", by={self.by!r}, num={self._parts.num}"
         return f"Pacer({shown}{own}, sets={self._sets}{'' if self._k is None else ' and k'})"
 
@@ -210,8 +212,6 @@ class Pacer:
         self._overall = strength
         if self._parts is None:
             self._own.set(strength)
-        elif self._settles:
-            self._own.set(torch.full_like(self._parts.scales, self.least))
         else:
             self._own.set((strength * self._parts.scales).clamp(self.least, self.most))
         if self._k is not None and k is not None:
@@ -231,15 +231,23 @@ class Pacer:
         )
 
     @property
-    def _settles(self) -> bool:
-        """Whether the epoch that comes is one of the last, which have `least`."""
+    def _num_left(self) -> int:
+        """Epochs that have not ended."""
+        return self.epochs - self.epoch
+
+    @property
+    def _num_settle(self) -> int:
+        """How many epochs settle: the last ones."""
         share, most = (0.1, _MOST_SETTLE) if self.settle is None else (self.settle, self.epochs)
-        last = min(math.ceil(share * self.epochs - 1e-9), most)
-        return 0 < last >= self.epochs - self.epoch
+        return min(math.ceil(share * self.epochs - 1e-9), most)
+
+    def _settled(self, strength: float) -> float:
+        return max(_SETTLED * strength, self.least)
 
     def _next_strength(self, lead: float) -> float:
-        if self._settles:
-            return self.least
+        if 0 < self._num_settle >= self._num_left:
+            first = self._num_left == self._num_settle
+            return self._settled(self.strength) if first else self.strength
         step = 1.0 if lead == 0 else self.factor if lead > 0 else 1 / self.factor
         return min(max(self.strength * step, self.least), self.most)
 

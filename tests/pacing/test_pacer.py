@@ -55,7 +55,7 @@ def test_by_itself_accuracy_is_held_from_half_way_and_the_last_tenth_settles():
         strengths.append(pacer.strength)
         after(pacer, min(epoch, 10))  # right: 9 half way, 10 from then on
     rising = [0.05 * 1.3**steps for steps in range(8)]
-    assert strengths == pytest.approx([0.05] * 10 + rising + [0.05] * 2)
+    assert strengths == pytest.approx([0.05] * 10 + rising + [rising[-1] / 2] * 2)
 
 
 def test_by_itself_a_long_training_is_held_from_its_20th_epoch_and_settles_for_four():
@@ -64,7 +64,7 @@ def test_by_itself_a_long_training_is_held_from_its_20th_epoch_and_settles_for_f
         strengths.append(pacer.strength)
         after(pacer, 2 + (epoch >= 20))
     rising = [0.05 * 1.3**steps for steps in range(1, 76)]
-    assert strengths == pytest.approx([0.05] * 21 + rising + [0.05] * 4)
+    assert strengths == pytest.approx([0.05] * 21 + rising + [rising[-1] / 2] * 4)
 
 
 def test_a_lead_of_nothing_changes_nothing():
@@ -78,8 +78,14 @@ def test_the_epochs_that_settle_are_a_tenth_rounded_up(epochs, near):
     for _ in range(epochs):
         strengths.append(pacer.strength)
         after(pacer, 10)
-    assert strengths == [0.4] * (epochs - near) + [0.1] * near
-    assert pacer.strength == 0.1
+    assert strengths == [0.4] * (epochs - near) + [0.2] * near
+    assert pacer.strength == 0.2
+
+
+def test_what_settles_is_no_nearer_than_the_least_and_nothing_settles_without_a_share():
+    near, never = paced(first=0.1, least=0.08, settle=0.5), paced(first=0.4, settle=0)
+    assert [after(near, 0) for _ in range(4)] == pytest.approx([0.1 / 1.15, 0.08, 0.08, 0.08])
+    assert [after(never, 10) for _ in range(4)] == [0.4] * 4
 
 
 def test_a_resumed_pacer_holds_the_accuracy_of_before():
