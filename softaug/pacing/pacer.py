@@ -38,9 +38,9 @@ class Pacer:
     The strength is what the transform has as "auto": the sigma of a `SoftCrop`, the `strength`
     of a `SoftErase`. One change is by `factor`, from `first`, within `least` and `most` (None:
     the transform's own range, from its low end); the last epochs, a share `settle` of all
-    (rounded up; None: a tenth, four at most), have half of what was reached. A k that is "auto" too begins at
-    `first_k` and follows the network's accuracy on images of which more or less is visible
-    (with `ConfidenceMatch`).
+    (rounded up; None: a tenth, four at most), have half of what was reached.
+    A k that is "auto" too begins at `first_k` and follows the network's accuracy on images of
+    which more or less is visible (with `ConfidenceMatch`).
     Several processes add up what they watched and have the same strength. `by` "class" or
     "sample" gives each of `num` classes or training samples its own, from a half to twice the
     overall one. The loop has two lines for it:
