@@ -90,7 +90,7 @@ class Pacer:
         self._past: list[float] = []  # accuracy in each
         self._num_classes = 0
         self._sums = sums.empty()
-        self._set(start if self._num_left > self._num_settle else self._settled(start), first_k)
+        self._set(start, first_k)
 
     @property
     def by(self) -> str:
@@ -231,23 +231,17 @@ class Pacer:
         )
 
     @property
-    def _num_left(self) -> int:
-        """Epochs that have not ended."""
-        return self.epochs - self.epoch
-
-    @property
     def _num_settle(self) -> int:
         """How many epochs settle: the last ones."""
         share, most = (0.1, _MOST_SETTLE) if self.settle is None else (self.settle, self.epochs)
         return min(math.ceil(share * self.epochs - 1e-9), most)
 
-    def _settled(self, strength: float) -> float:
-        return max(_SETTLED * strength, self.least)
-
     def _next_strength(self, lead: float) -> float:
-        if 0 < self._num_settle >= self._num_left:
-            first = self._num_left == self._num_settle
-            return self._settled(self.strength) if first else self.strength
+        left, settle = self.epochs - self.epoch, self._num_settle
+        if left < settle:
+            return self.strength
+        if left == settle > 0:
+            return max(_SETTLED * self.strength, self.least)
         step = 1.0 if lead == 0 else self.factor if lead > 0 else 1 / self.factor
         return min(max(self.strength * step, self.least), self.most)
 

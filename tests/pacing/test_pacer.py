@@ -72,14 +72,14 @@ def test_a_lead_of_nothing_changes_nothing():
     assert [after(pacer, right) for right in (2, 9, 4)] == [0.1] * 3
 
 
-@pytest.mark.parametrize(("epochs", "near"), [(1, 1), (2, 1), (10, 1), (11, 2), (30, 3), (40, 4)])
-def test_the_epochs_that_settle_are_a_tenth_rounded_up(epochs, near):
+@pytest.mark.parametrize(("epochs", "near"), [(1, 0), (2, 1), (10, 1), (11, 2), (30, 3), (40, 4)])
+def test_the_epochs_that_settle_are_a_tenth_rounded_up_but_not_the_first(epochs, near):
     pacer, strengths = paced(epochs, AccuracyLine(0), first=0.4, least=0.1, settle=0.1), []
     for _ in range(epochs):
         strengths.append(pacer.strength)
         after(pacer, 10)
     assert strengths == [0.4] * (epochs - near) + [0.2] * near
-    assert pacer.strength == 0.2
+    assert pacer.strength == strengths[-1]
 
 
 def test_what_settles_is_no_nearer_than_the_least_and_nothing_settles_without_a_share():
