@@ -53,7 +53,7 @@ class Pace:
     no more than 4 epochs"""
     least: float = 0.05
     """smallest sigma"""
-    most: float = 0.4
+    most: float = 0.3
     """largest sigma"""
 
     def __post_init__(self) -> None:

@@ -27,7 +27,7 @@ class Paceable(NamedTuple):
     limit: float = math.inf  # beyond which there is none
 
 
-SIGMA = Paceable("sigma", 0.05, 0.4)
+SIGMA = Paceable("sigma", 0.05, 0.3)
 STRENGTH = Paceable("strength", 0.1, 1.0, limit=1.0)  # multiplies what a transform draws
 
 

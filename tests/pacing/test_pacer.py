@@ -74,18 +74,18 @@ def test_a_lead_of_nothing_changes_nothing():
 
 @pytest.mark.parametrize(("epochs", "near"), [(1, 0), (2, 1), (10, 1), (11, 2), (30, 3), (40, 4)])
 def test_the_epochs_that_settle_are_a_tenth_rounded_up_but_not_the_first(epochs, near):
-    pacer, strengths = paced(epochs, AccuracyLine(0), first=0.4, least=0.1, settle=0.1), []
+    pacer, strengths = paced(epochs, AccuracyLine(0), first=0.3, least=0.1, settle=0.1), []
     for _ in range(epochs):
         strengths.append(pacer.strength)
         after(pacer, 10)
-    assert strengths == [0.4] * (epochs - near) + [0.2] * near
+    assert strengths == [0.3] * (epochs - near) + [0.15] * near
     assert pacer.strength == strengths[-1]
 
 
 def test_what_settles_is_no_nearer_than_the_least_and_nothing_settles_without_a_share():
-    near, never = paced(first=0.1, least=0.08, settle=0.5), paced(first=0.4, settle=0)
+    near, never = paced(first=0.1, least=0.08, settle=0.5), paced(first=0.3, settle=0)
     assert [after(near, 0) for _ in range(4)] == pytest.approx([0.1 / 1.15, 0.08, 0.08, 0.08])
-    assert [after(never, 10) for _ in range(4)] == [0.4] * 4
+    assert [after(never, 10) for _ in range(4)] == [0.3] * 4
 
 
 def test_a_resumed_pacer_holds_the_accuracy_of_before():

@@ -48,7 +48,7 @@ def test_each_epoch_tells_its_strength_and_follows_its_lead(unbroken):
     assert table[0]["sigma"] == 0.2
     for now, then in pairwise(table[:-1]):
         step = 1.3 if now["lead"] > 0 else 1 / 1.3 if now["lead"] < 0 else 1
-        assert then["sigma"] == pytest.approx(min(max(now["sigma"] * step, 0.05), 0.4))
+        assert then["sigma"] == pytest.approx(min(max(now["sigma"] * step, 0.05), 0.3))
     assert table[-1]["sigma"] == max(table[-2]["sigma"] / 2, 0.05), "the last epoch settles"
 
 
