@@ -54,7 +54,7 @@ def test_by_itself_accuracy_is_held_from_half_way_and_the_last_tenth_settles():
     for epoch in range(20):
         strengths.append(pacer.strength)
         after(pacer, min(epoch, 10))  # right: 9 half way, 10 from then on
-    rising = [0.05 * 1.3**steps for steps in range(8)]
+    rising = [min(0.05 * 1.3**steps, 0.3) for steps in range(8)]
     assert strengths == pytest.approx([0.05] * 10 + rising + [rising[-1] / 2] * 2)
 
 
@@ -230,9 +230,9 @@ def test_a_transform_without_a_strength_to_set_is_refused(transform, message):
     ("settings", "message"),
     [
         ({"epochs": 0}, "epochs must be a whole number >= 1"),
-        ({"first": 0.5}, r"first must be in 0\.05\.\.0\.4, got 0\.5"),
+        ({"first": 0.5}, r"first must be in 0\.05\.\.0\.3, got 0\.5"),
         ({"least": 0.3, "most": 0.2}, r"least must be at most 0\.2, which most is, got 0\.3"),
-        ({"least": 0.5}, r"least must be at most 0\.4, .* got 0\.5; SoftCrop has 0\.05 and 0\.4"),
+        ({"least": 0.5}, r"least must be at most 0\.3, .* got 0\.5; SoftCrop has 0\.05 and 0\.3"),
         ({"least": "0.2"}, "least must be a number > 0, got str 0.2"),
         ({"most": True}, "most must be a number > 0, got bool True"),
         ({"factor": 1.0}, "factor must be above 1, got 1"),
