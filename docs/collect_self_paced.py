@@ -6,6 +6,7 @@ Without a folder they are made again from docs/results. Runs of recipes that doc
 too lie in docs/results/evidence/runs: run docs/collect_evidence.py, too, if there are new ones.
 """
 
+import math
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -31,6 +32,7 @@ from kept_runs import (
     read,
 )
 
+from softaug.metrics import estimate, seed_interval
 from softaug.paper import find_exhibits
 from softaug.paper.studies import DATA, HARD, MILD
 from softaug.recipes.budgets import (
@@ -39,7 +41,6 @@ from softaug.recipes.budgets import (
     EPOCHS,
     MIDDLE,
     MODEL,
-    OTHER_PACES,
     PACED,
     PAPER,
     UNSEEN,
@@ -98,7 +99,17 @@ def goals(values: Values) -> str:
         asked = GOALS | HEADLINE if setting == HEADLINE_SETTING else GOALS
         cells = [_against_goal(ratio(values, setting, m), m, goal) for m, goal in asked.items()]
         lines.append([str(setting), str(len(seeds(values, setting))), *cells])
+    overall = [_over_settings(values, measure) for measure in GOALS]
+    lines.append(["geometric mean over settings", f"{len(there(values))} settings", *overall])
     return as_table(lines)
+
+
+def _over_settings(values: Values, measure: Measure) -> str:
+    """The mean ratio with its 95 % interval, each setting being one draw."""
+    logs = [math.log(ratio(values, setting, measure)) for setting in there(values)]
+    ends = seed_interval(estimate(logs))
+    mean, low, high = (math.exp(log) for log in (sum(logs) / len(logs), ends.low, ends.high))
+    return f"{mean:.3f} [{low:.3f}, {high:.3f}]"
 
 
 def _against_goal(found: float, measure: Measure, goal: float) -> str:
@@ -141,20 +152,6 @@ def against(values: Values, other: str) -> str:
     return differences(values, pairs, SHOWN)
 
 
-def rules(values: Values) -> str:
-    """Every way to pace, in the one setting that has them all."""
-    named = {arm: HEADLINE_SETTING.recipe(arm) for arm in (HARD, PACED, *OTHER_PACES)}
-    return means(values, {arm: name for arm, name in named.items() if name in values})
-
-
-def rules_against(values: Values) -> str:
-    """Other ways to pace minus the default, paired by seed."""
-    default = HEADLINE_SETTING.recipe(PACED)
-    named = {arm: HEADLINE_SETTING.recipe(arm) for arm in OTHER_PACES}
-    pairs = {arm: (name, default) for arm, name in named.items() if name in values}
-    return differences(values, pairs, SHOWN)
-
-
 def plot(values: Values, data: str) -> None:
     """A chart for each measure over the budget."""
     figure, every = plt.subplots(1, 4, figsize=(12, 3.2), layout="constrained")
@@ -175,8 +172,6 @@ def main() -> None:
     put_between_markers(against(values, HARD), PAGE, "against-hard")
     put_between_markers(against(values, MILD), PAGE, "against-fixed")
     put_between_markers(arms(values), PAGE, "arms")
-    put_between_markers(rules(values), PAGE, "rules")
-    put_between_markers(rules_against(values), PAGE, "rules-against")
     for data in ("cifar10", "cifar100"):
         plot(values, data)
 
