@@ -2,8 +2,9 @@
 
     python docs/batch_norm_sigma.py RUN...
 
-Statistics are means over one pass of the run's training images, in batches of 64, cropped at each
-sigma. Prints a table for docs/self-paced.md; "as it is" has the statistics of the training's end.
+Statistics are plain means over one pass of the run's training images in batches of 64, cropped at
+each sigma (fill: the images' mean colour; no flips). Prints a table for docs/self-paced.md; "as it
+is" has the statistics of the training's end.
 """
 
 import sys
@@ -19,7 +20,7 @@ from softaug.evaluation.run import TrainedRun, open_run, predict
 from softaug.metrics import calibration_error, occlude
 
 SIGMAS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4)
-HEADS = ["run", "statistics at sigma", "error, %", "ECE, %", "over-confident by", "40 % hidden"]
+HEADS = ["run", "statistics at sigma", "error", "ECE", "confidence - accuracy", "40 % hidden"]
 
 
 def rows(folder: Path) -> Iterator[list[str]]:
@@ -65,7 +66,7 @@ def measured(run: TrainedRun) -> list[str]:
 
 
 def mean(values: Tensor) -> float:
-    """As a number."""
+    """Over all, as a plain number."""
     return float(values.double().mean())
 
 

@@ -6,9 +6,9 @@ Without a folder they are made again from docs/results. Runs of recipes that doc
 too lie in docs/results/evidence/runs: run docs/collect_evidence.py, too, if there are new ones.
 """
 
-import math
 import sys
 from pathlib import Path
+from statistics import geometric_mean
 from typing import NamedTuple
 
 import matplotlib.pyplot as plt
@@ -32,7 +32,6 @@ from kept_runs import (
     read,
 )
 
-from softaug.metrics import estimate, seed_interval
 from softaug.paper import find_exhibits
 from softaug.paper.studies import DATA, HARD, MILD
 from softaug.recipes.budgets import (
@@ -99,17 +98,16 @@ def goals(values: Values) -> str:
         asked = GOALS | HEADLINE if setting == HEADLINE_SETTING else GOALS
         cells = [_against_goal(ratio(values, setting, m), m, goal) for m, goal in asked.items()]
         lines.append([str(setting), str(len(seeds(values, setting))), *cells])
-    overall = [_over_settings(values, measure) for measure in GOALS]
-    lines.append(["geometric mean over settings", f"{len(there(values))} settings", *overall])
+    if len(there(values)) > 1:
+        overall = [_over_settings(values, measure) for measure in GOALS]
+        lines.append(["geometric mean [range]", f"{len(there(values))} settings", *overall])
     return as_table(lines)
 
 
 def _over_settings(values: Values, measure: Measure) -> str:
-    """The mean ratio with its 95 % interval, each setting being one draw."""
-    logs = [math.log(ratio(values, setting, measure)) for setting in there(values)]
-    ends = seed_interval(estimate(logs))
-    mean, low, high = (math.exp(log) for log in (sum(logs) / len(logs), ends.low, ends.high))
-    return f"{mean:.3f} [{low:.3f}, {high:.3f}]"
+    """The mean ratio, the least and the greatest."""
+    ratios = [ratio(values, setting, measure) for setting in there(values)]
+    return f"{geometric_mean(ratios):.3f} [{min(ratios):.3f}, {max(ratios):.3f}]"
 
 
 def _against_goal(found: float, measure: Measure, goal: float) -> str:

@@ -29,7 +29,7 @@ from softaug.weighting import global_sum, is_first_process
 
 _HOLD = AccuracyHold()
 _SETTLED = 0.5  # of the strength that was reached
-_MOST_SETTLE = 4  # epochs: more with near crops teach images by heart
+_MOST_SETTLE = 4  # epochs: more with nearer crops teach images by heart
 
 
 class Pacer:
@@ -38,7 +38,8 @@ class Pacer:
     The strength is what the transform has as "auto": the sigma of a `SoftCrop`, the `strength`
     of a `SoftErase`. One change is by `factor`, from `first`, within `least` and `most` (None:
     the transform's own range, from its low end); the last epochs, a share `settle` of all
-    (rounded up; None: a tenth, four at most), have half of what was reached.
+    (rounded up, but not the first; None: a tenth, four at most), have half of what was reached,
+    but no less than `least`.
     A k that is "auto" too begins at `first_k` and follows the network's accuracy on images of
     which more or less is visible (with `ConfidenceMatch`).
     Several processes add up what they watched and have the same strength. `by` "class" or
@@ -189,7 +190,9 @@ class Pacer:
         """Go on where `state_dict` was taken; that of another pacer is refused."""
         if state["pacer"] != repr(self):
             rule = f"the state must be that of {self}"
-            refuse("Pacer", rule, state["pacer"], "make the pacer as it was made then")
+            refuse(
+                "Pacer", rule, state["pacer"], "make the pacer as it was made then, or begin anew"
+            )
         self.epoch, self.lead = state["epoch"], state["lead"]
         self._past = list(state["past"])
         self._num_classes = state["num_classes"]
@@ -213,7 +216,8 @@ class Pacer:
         if self._parts is None:
             self._own.set(strength)
         else:
-            self._own.set((strength * self._parts.scales).clamp(self.least, self.most))
+            most = _SETTLED * self.most if self._settles else self.most  # half of each
+            self._own.set((strength * self._parts.scales).clamp(self.least, max(most, self.least)))
         if self._k is not None and k is not None:
             self._k.set(k)
 
@@ -232,16 +236,19 @@ class Pacer:
 
     @property
     def _num_settle(self) -> int:
-        """How many epochs settle: the last ones."""
+        """How many epochs settle: the last ones, but not the first."""
         share, most = (0.1, _MOST_SETTLE) if self.settle is None else (self.settle, self.epochs)
-        return min(math.ceil(share * self.epochs - 1e-9), most)
+        return min(math.ceil(share * self.epochs - 1e-9), most, self.epochs - 1)
+
+    @property
+    def _settles(self) -> bool:
+        """Whether the epoch that comes is one of them."""
+        return 0 < self._num_settle >= self.epochs - self.epoch
 
     def _next_strength(self, lead: float) -> float:
-        left, settle = self.epochs - self.epoch, self._num_settle
-        if left < settle:
-            return self.strength
-        if left == settle > 0:
-            return max(_SETTLED * self.strength, self.least)
+        if self._settles:
+            first = self._num_settle == self.epochs - self.epoch
+            return max(_SETTLED * self.strength, self.least) if first else self.strength
         step = 1.0 if lead == 0 else self.factor if lead > 0 else 1 / self.factor
         return min(max(self.strength * step, self.least), self.most)
 

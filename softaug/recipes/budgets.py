@@ -29,8 +29,8 @@ OTHER_PACES = {  # beside it, at the middle length
     "paced-accuracy-line": Pace("accuracy-line"),
     "paced-held-out-gap": Pace("held-out-gap", held_out=NUM_IMAGES // 10),
     "paced-confidence-match": Pace("confidence-match", find_k=True),
-    "paced-by-class": Pace("accuracy-hold", by="class"),
-    "paced-by-sample": Pace("accuracy-hold", by="sample"),
+    "paced-by-class": Pace("accuracy-hold", by="class", least=FIRST[0] / 2),
+    "paced-by-sample": Pace("accuracy-hold", by="sample", least=FIRST[0] / 2),
 }
 # One thread of an AMD EPYC, evaluation included.
 _MINUTES = {MODEL: {15: 2, 40: 5, 120: 13}, DEEPER: {15: 6, 40: 14}}
@@ -100,7 +100,8 @@ def _paced(hard: Entry, arm: str = PACED, pace: Pace = PACE) -> Entry:
     """A near crop at first; then training sets its sigma."""
     augment = replace(cropped(hard.recipe, _normal(hard, *FIRST)), pace=pace)
     by = "" if pace.by == "all" else f", each {pace.by} its own"
-    about = f"Crops whose sigma follows training ({pace.rule}{by}); softened: target"
+    lost = f", {pace.held_out} images held out" if pace.held_out else ""
+    about = f"Crops whose sigma follows training ({pace.rule}{by}{lost}); softened: target"
     return _arm(hard, arm, about, augment=augment, loss=softened(hard.recipe, "target"))
 
 

@@ -49,8 +49,8 @@ class Pace:
     factor: float = 1.3
     """of one change of sigma"""
     settle: float | None = None
-    """share of the epochs, the last ones, with half of the sigma that was reached; None is 0.1, but
-    no more than 4 epochs"""
+    """share of the epochs, the last ones, with half of the sigma that was reached, but no less than
+    least; None is 0.1, but no more than 4 epochs"""
     least: float = 0.05
     """smallest sigma"""
     most: float = 0.3

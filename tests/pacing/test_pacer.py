@@ -82,6 +82,12 @@ def test_the_epochs_that_settle_are_a_tenth_rounded_up_but_not_the_first(epochs,
     assert pacer.strength == strengths[-1]
 
 
+@pytest.mark.parametrize("settle", [0.9, 0.95, 1])
+def test_all_epochs_but_the_first_can_settle(settle):
+    pacer = paced(10, AccuracyLine(0), first=0.3, settle=settle)
+    assert [after(pacer, 10) for _ in range(10)] == [0.15] * 10
+
+
 def test_what_settles_is_no_nearer_than_the_least_and_nothing_settles_without_a_share():
     near, never = paced(first=0.1, least=0.08, settle=0.5), paced(first=0.3, settle=0)
     assert [after(near, 0) for _ in range(4)] == pytest.approx([0.1 / 1.15, 0.08, 0.08, 0.08])
@@ -183,6 +189,7 @@ def test_a_state_taken_within_an_epoch_goes_on_to_the_same_strengths():
         paced(rule=AccuracyLine(0.9)),
         paced(rule=HeldOutGap()),
         paced(most=0.5),
+        paced(settle=0.5),
         Pacer(SoftCrop("auto", k="auto"), 4, ConfidenceMatch()),
     ],
 )

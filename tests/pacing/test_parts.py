@@ -56,13 +56,18 @@ def test_scales_stay_within_a_half_and_twice_and_even_out(by):
     assert found[0] == 2
 
 
+@pytest.mark.parametrize("first", [0.1, 0.25])  # the second has some at the upper limit
 @pytest.mark.parametrize("by", ["class", "sample"])
-def test_each_settles_at_half_of_its_own(by):
-    settling, plain = (paced(by, epochs=10, least=0.01, settle=share) for share in (0.1, 0))
+def test_each_settles_at_half_of_its_own(by, first):
+    settling, plain = (
+        paced(by, AccuracyHold(1), epochs=10, first=first, least=0.01, settle=share)
+        for share in (0.1, 0)
+    )
     for _ in range(9):
-        own, other = (after(pacer, LABELS < 5) for pacer in (settling, plain))
-    assert settling.strength < plain.strength
-    torch.testing.assert_close(own, other)
+        for pacer in (settling, plain):
+            after(pacer, LABELS < 5)
+    assert plain.strengths.unique().numel() == 2
+    torch.testing.assert_close(settling.strengths, plain.strengths / 2)
 
 
 def test_strengths_stay_within_the_limits_of_the_overall_one():

@@ -191,7 +191,7 @@ def test_a_recipe_without_a_pace_has_no_pacer():
     ("augment", "message"),
     [
         ({"crop": UniformOffsets(4)}, "the crop must have a sigma, got UniformOffsets; begin from"),
-        ({"crop": NormalOffsets(0.5)}, r"sigma must be in 0\.05\.\.0\.4 at first, got 0\.5"),
+        ({"crop": NormalOffsets(0.5)}, r"sigma must be in 0\.05\.\.0\.3 at first, got 0\.5"),
         ({"schedules": (("crop.sigma", 0.1, 0.5),)}, "must have no schedule, got crop.sigma"),
         ({"schedules": (("crop.k", 0.1, 0.5),)}, "must have no schedule, got crop.k"),
         ({"crop": NormalOffsets(k=None)}, "the crop must have a k to begin with for find_k"),
