@@ -105,7 +105,7 @@ def _self_paced() -> Exhibit:
 def _pacing_rules() -> Exhibit:
     """What else can say how far crops may go."""
     rows = _rows("cifar10", MIDDLE, [PACED, *OTHER_PACES])
-    title = "Rules by which crops pace themselves: CIFAR-10, 5,000 images, 40 epochs"
+    title = "Rules that pace crops: CIFAR-10, 5,000 images, 40 epochs"
     return Exhibit("pacing-rules", title, tuple(rows), of_paper=False)
 
 
