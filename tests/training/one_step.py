@@ -32,6 +32,6 @@ def take_step(recipe: Recipe) -> tuple[Tensor, Tensor]:
     learner = make_learner(recipe, data, batches, ALONE, clock)
     before = torch.cat([part.detach().flatten().clone() for part in learner.net.parameters()])
     batch = batches[0]
-    found = learner.step(0, batch.images, batch.label, batch.num_global)
+    found = learner.step(0, batch.images, batch.label, batch.num_global, batch.sample)
     after = torch.cat([part.detach().flatten() for part in learner.net.parameters()])
     return found, after - before
