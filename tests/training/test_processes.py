@@ -64,7 +64,7 @@ def test_a_device_that_is_not_here_is_refused():
             choose_device(name)
 
 
-PACE = Pace("held-out-gap", held_out=5, settle=0.0)
+PACE = Pace("held-out-gap", held_out=5, settle=0.0, most=0.4)
 RUNS = {
     "even": {"model": "group-norm"},
     "uneven": {"model": "group-norm", "batch": 25, "epochs": 3, "data_per_class": 6},
@@ -77,7 +77,7 @@ RUNS = {
     "by-sample": {
         "model": "group-norm",
         "epochs": 3,
-        "augment_pace": Pace("confidence-match", by="sample", settle=0.0),
+        "augment_pace": Pace("confidence-match", by="sample", settle=0.0, most=0.4),
     },
     "norm": {"loss_online_smoothing": 0.5},
     "average": {"optim_ema": 0.5, "epochs": 4},
