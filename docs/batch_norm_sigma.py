@@ -13,7 +13,8 @@ from pathlib import Path
 
 import torch
 from kept_runs import as_table
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
+from torch.optim.swa_utils import update_bn
 
 from softaug import SoftCrop
 from softaug.evaluation.run import TrainedRun, open_run, predict
@@ -34,17 +35,12 @@ def rows(folder: Path) -> Iterator[list[str]]:
 
 def set_statistics(run: TrainedRun, sigma: float) -> None:
     """Those of the training images cropped at `sigma`, in place of the run's own."""
-    norms = [part for part in run.net.modules() if isinstance(part, nn.BatchNorm2d)]
-    for norm in norms:
-        norm.reset_running_stats()
-        norm.momentum = None  # plain means
     draws, train = Generator().manual_seed(0), run.data.train
     crop = SoftCrop(sigma, fill=fill(run))
-    run.net.train()
-    for chosen in torch.randperm(len(train.labels), generator=draws).split(64):
-        images, _ = crop(train.fetch(chosen), train.labels[chosen], generator=draws)
-        predict(run, images)
-    run.net.eval()
+    batches = torch.randperm(len(train.labels), generator=draws).split(64)
+    update_bn(
+        (crop(train.fetch(one), train.labels[one], generator=draws) for one in batches), run.net
+    )
 
 
 def measured(run: TrainedRun) -> list[str]:

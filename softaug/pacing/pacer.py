@@ -101,7 +101,7 @@ class Pacer:
     @property
     def strength(self) -> float:
         """What the transform has now; around it, where classes or samples have their own."""
-        return self._overall
+        return float(self._settled(torch.tensor(self._reached, dtype=torch.float64)))
 
     @property
     def strengths(self) -> Tensor:
@@ -177,7 +177,7 @@ class Pacer:
         return {
             "pacer": repr(self),
             "epoch": self.epoch,
-            "sigma": self.strength,  # called so in checkpoints from when it was always one
+            "sigma": self._reached,  # called so in checkpoints from when it was always one
             "k": self.k,
             "lead": self.lead,
             "past": list(self._past),
@@ -212,12 +212,9 @@ class Pacer:
         return f"Pacer({shown}{own}, sets={self._sets}{'' if self._k is None else ' and k'})"
 
     def _set(self, strength: float, k: float | None) -> None:
-        self._overall = strength
-        if self._parts is None:
-            self._own.set(strength)
-        else:
-            most = _SETTLED * self.most if self._settles else self.most  # half of each
-            self._own.set((strength * self._parts.scales).clamp(self.least, max(most, self.least)))
+        self._reached = strength
+        scales = torch.ones((), dtype=torch.float64) if self._parts is None else self._parts.scales
+        self._own.set(self._settled((strength * scales).clamp(self.least, self.most)))
         if self._k is not None and k is not None:
             self._k.set(k)
 
@@ -245,12 +242,15 @@ class Pacer:
         """Whether the epoch that comes is one of them."""
         return 0 < self._num_settle >= self.epochs - self.epoch
 
+    def _settled(self, strengths: Tensor) -> Tensor:
+        """Half of each in the last epochs."""
+        return (_SETTLED * strengths).clamp_min(self.least) if self._settles else strengths
+
     def _next_strength(self, lead: float) -> float:
         if self._settles:
-            first = self._num_settle == self.epochs - self.epoch
-            return max(_SETTLED * self.strength, self.least) if first else self.strength
+            return self._reached
         step = 1.0 if lead == 0 else self.factor if lead > 0 else 1 / self.factor
-        return min(max(self.strength * step, self.least), self.most)
+        return min(max(self._reached * step, self.least), self.most)
 
     def _next_k(self, table: Tensor, k: float, chance: float) -> float:
         """A step of `factor` at most toward the k that the accuracies speak for."""
