@@ -40,6 +40,7 @@ from softaug.recipes.budgets import (
     EPOCHS,
     MIDDLE,
     MODEL,
+    OTHER_PACES,
     PACED,
     PAPER,
     UNSEEN,
@@ -150,14 +151,31 @@ def against(values: Values, other: str) -> str:
     return differences(values, pairs, SHOWN)
 
 
+def rules(values: Values) -> str:
+    """Every way to pace, in the one setting that has them all."""
+    named = {arm: HEADLINE_SETTING.recipe(arm) for arm in (HARD, PACED, *OTHER_PACES)}
+    return means(values, {arm: name for arm, name in named.items() if name in values})
+
+
+def rules_against(values: Values) -> str:
+    """Other ways to pace minus the default, paired by seed."""
+    default = HEADLINE_SETTING.recipe(PACED)
+    named = {arm: HEADLINE_SETTING.recipe(arm) for arm in OTHER_PACES}
+    pairs = {arm: (name, default) for arm, name in named.items() if name in values}
+    return differences(values, pairs, SHOWN)
+
+
 def plot(values: Values, data: str) -> None:
-    """A chart for each measure over the budget."""
-    figure, every = plt.subplots(1, 4, figsize=(12, 3.2), layout="constrained")
-    arms = {arm: {e: Setting(data, MODEL, e).recipe(arm) for e in EPOCHS} for arm in ARMS}
-    for axes, measure in zip(every, (ERROR, NLL, ECE, HIDDEN[1]), strict=True):
-        draw_over_epochs(axes, values, measure, arms)
-    every[0].legend(frameon=False, fontsize="small")
-    figure.suptitle(f"{DATA[data]}, 5,000 images, {MODEL}")
+    """A chart for each network, in a row, and measure over the budget."""
+    models = {MODEL: EPOCHS, DEEPER: DEEPER_EPOCHS}
+    figure = plt.figure(figsize=(12, 3.2 * len(models)), layout="constrained")
+    for part, (model, epochs) in zip(figure.subfigures(len(models)), models.items(), strict=True):
+        part.suptitle(f"{DATA[data]}, 5,000 images, {model}")
+        arms = {arm: {e: Setting(data, model, e).recipe(arm) for e in epochs} for arm in ARMS}
+        every = part.subplots(1, 4)
+        for axes, measure in zip(every, (ERROR, NLL, ECE, HIDDEN[1]), strict=True):
+            draw_over_epochs(axes, values, measure, arms)
+        every[0].legend(frameon=False, fontsize="small")
     figure.savefig(DOCS / f"self-paced-{data}.png", dpi=150)
 
 
@@ -170,6 +188,8 @@ def main() -> None:
     put_between_markers(against(values, HARD), PAGE, "against-hard")
     put_between_markers(against(values, MILD), PAGE, "against-fixed")
     put_between_markers(arms(values), PAGE, "arms")
+    put_between_markers(rules(values), PAGE, "rules")
+    put_between_markers(rules_against(values), PAGE, "rules-against")
     for data in ("cifar10", "cifar100"):
         plot(values, data)
 

@@ -4,6 +4,8 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from softaug.evaluation.robustness import HARMS, HarmName
+
 
 def shown_path(path: Path | str) -> str:
     """A path as a reader may use it: from here where it lies below, else as it was given.
@@ -23,6 +25,7 @@ def evaluate_command(
     resize: Sequence[int],
     ensemble_out: Path | None,
     held_out: bool = False,
+    harms: Sequence[HarmName] = HARMS,
 ) -> str:
     """`softaug evaluate` with all that its numbers depend on, but for where data sets lie.
 
@@ -31,6 +34,7 @@ def evaluate_command(
     """
     parts = ["softaug", "evaluate", *map(shown_path, runs), "--draws", str(draws)]
     parts += ["--held-out"] if held_out else []
+    parts += ["--harms", *harms] if tuple(harms) != HARMS else []
     parts += ["--also", *map(_shown_also, also)] if also else []
     parts += ["--resize", *map(str, resize)] if resize else []
     if ensemble_out is not None:

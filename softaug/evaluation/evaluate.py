@@ -10,7 +10,7 @@ import torch
 from rich.console import Console
 from torch import Tensor
 
-from softaug.checks import check_whole, refuse
+from softaug.checks import check_choice, check_whole, refuse
 from softaug.data.class_words import class_words
 from softaug.data.images import Source
 from softaug.evaluation.also import read_all_also
@@ -22,7 +22,7 @@ from softaug.evaluation.image_values import image_intervals
 from softaug.evaluation.measure_list import CALIBRATION, list_measures
 from softaug.evaluation.measures import halves_temperatures, measures, per_class, scale
 from softaug.evaluation.result_files import EVALUATION, SCHEMA, read_evaluation, write_evaluation
-from softaug.evaluation.robustness import Ordeal, harmed, ordeals, summary
+from softaug.evaluation.robustness import HARMS, HarmName, Ordeal, harmed, ordeals, summary
 from softaug.evaluation.run import TrainedRun, images_of, open_run, predict, read_recipe, runs_in
 from softaug.metrics import ensemble_logits, fit_temperature
 from softaug.progress import Show, progress
@@ -53,6 +53,8 @@ class EvaluationOptions:
     """measure the training images that data.validation held out, in place of the test images"""
     draws: int = 3
     """placings of the patch, shifts and noises, averaged"""
+    harms: tuple[HarmName, ...] = HARMS
+    """what is done to the test images, each at four levels; fewer take less time"""
     export: Path | None = None
     """a .safetensors file for the features and labels of training and test images; for one run
     without labels"""
@@ -60,6 +62,8 @@ class EvaluationOptions:
     def __post_init__(self) -> None:
         if check_whole("evaluate", "draws", self.draws, least=1) > MOST_DRAWS:
             refuse("evaluate", f"draws must be at most {MOST_DRAWS}", self.draws)
+        for harm in self.harms:
+            check_choice("evaluate", "harms", harm, HARMS)
 
 
 def evaluate_runs(
@@ -86,7 +90,13 @@ def evaluate_runs(
     found = evaluation.measure()
     named, ensemble_out = ([out], None) if own else (folders, out)
     command = evaluate_command(
-        named, options.draws, options.also, options.resize, ensemble_out, options.held_out
+        named,
+        options.draws,
+        options.also,
+        options.resize,
+        ensemble_out,
+        options.held_out,
+        options.harms,
     )
     write_evaluation({**found, "command": command}, evaluation.kept, out)
     if options.export is not None:
@@ -166,7 +176,8 @@ class Evaluation:
         self.also |= resized(self.test, options.resize, taken=self.also)
         _check_sizes({self.split: self.test, **self.also})
         self.fill = [round(mean) for mean in self.data.mean]
-        self.ordeals = ordeals(self.fill)
+        self.occlusion, *_ = every = ordeals(self.fill)
+        self.ordeals = [ordeal for ordeal in every if ordeal.name in options.harms]
         self.kept: dict[str, Tensor] = {}  # what predictions.safetensors is to hold
 
     def measure(self) -> dict[str, Any]:
@@ -194,7 +205,7 @@ class Evaluation:
             "per_class": per_class(logits, self.test.labels),
             "robustness": robustness,
             "fill": self.fill,
-            "examples": examples(self.test, self.predict, self.ordeals[0]),
+            "examples": examples(self.test, self.predict, self.occlusion),
             "environment": environment(),
             **features,
         }

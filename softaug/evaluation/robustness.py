@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from torch import Generator, Tensor
 
@@ -11,13 +11,15 @@ from softaug.metrics import noisy, occlude, shifted
 from softaug.training.seeding import mix
 
 Harm = Callable[[Tensor, float, Generator], Tensor]
+HarmName = Literal["occlusion", "shift", "noise"]
+HARMS: tuple[HarmName, ...] = ("occlusion", "shift", "noise")
 
 
 @dataclass(frozen=True)
 class Ordeal:
     """A kind of harm and the levels at which accuracy is measured; the first does nothing."""
 
-    name: str
+    name: HarmName
     levels: tuple[float, ...]
     harm: Harm
 

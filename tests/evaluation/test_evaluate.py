@@ -21,6 +21,7 @@ from softaug.evaluation.result_files import read_evaluation
 from softaug.evaluation.robustness import harmed, ordeals
 from softaug.evaluation.run import open_run, predict, runs_in
 from softaug.metrics import apply_temperature, ensemble_logits, error, fit_temperature
+from softaug.report.evaluation.page import write_evaluation_report
 from softaug.training.measure import chunks
 
 KEYS = {
@@ -358,6 +359,41 @@ def test_data_that_have_got_other_classes_are_refused(runs, tmp_path):
     other = copy_run(runs.test, tmp_path / "other", name=name, size=16, per_class=None)
     with pytest.raises(ValueError, match="evaluate: "):
         open_run(other, None, "cpu")
+
+
+def test_only_the_harms_that_are_named_are_measured(measured, runs, evaluated, tmp_path):
+    folder = copy_run(runs.test, tmp_path / "run")
+    found = evaluated([folder], folder, harms=("shift",))
+    assert found["robustness"] == {"shift": measured["robustness"]["shift"]}
+    assert found["examples"] == measured["examples"], "occluded ones are shown all the same"
+    assert found["command"] == f"softaug evaluate {folder} --draws 1 --harms shift"
+    assert write_evaluation_report(folder / "evaluation.json").is_file()
+
+
+def test_no_harm_at_all_makes_a_page_without_that_part(runs, evaluated, tmp_path):
+    folder = copy_run(runs.test, tmp_path / "run")
+    assert evaluated([folder], folder, harms=())["robustness"] == {}
+    page = write_evaluation_report(folder / "evaluation.json").read_text()
+    assert 'id="calibration"' in page
+    assert "#robustness" not in page
+    assert 'id="robustness"' not in page
+
+
+def test_a_comparison_shows_the_harms_that_all_have(runs, evaluated, tmp_path):
+    first, other = (copy_run(runs.test, tmp_path / name) for name in ("first", "other"))
+    recipe = json.loads((other / "recipe.json").read_text()) | {"name": "other"}
+    (other / "recipe.json").write_text(json.dumps(recipe))
+    evaluated([first], first)
+    evaluated([other], other, harms=("noise", "occlusion"))
+    compare_runs([first, other], tmp_path / "both")
+    page = write_evaluation_report(tmp_path / "both" / "comparison.json").read_text()
+    shown = [harm for harm in ("occlusion", "shift", "noise") if f"robustness-{harm}" in page]
+    assert shown == ["occlusion", "noise"]
+
+
+def test_an_unknown_harm_is_refused():
+    with pytest.raises(ValueError, match=r"evaluate: harms must be one of .*did you mean 'noise'"):
+        EvaluationOptions(harms=("noises",))
 
 
 def test_more_draws_than_a_byte_counts_are_refused():

@@ -34,8 +34,9 @@ HARMS = {
 
 
 def ordeal_pictures(arms: Sequence[Arm]) -> list[Picture]:
-    """Accuracy at each level of each ordeal, all arms in one figure."""
-    return [_ordeal(arms, name) for name in arms[0]["evaluations"][0]["robustness"]]
+    """Accuracy at each level of each ordeal that all went through, all arms in one figure."""
+    first, *others = [evaluation["robustness"] for arm in arms for evaluation in arm["evaluations"]]
+    return [_ordeal(arms, name) for name in first if all(name in other for other in others)]
 
 
 def _ordeal(arms: Sequence[Arm], name: str) -> Picture:

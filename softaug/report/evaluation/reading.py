@@ -137,11 +137,10 @@ def _check_evaluation(evaluation: Evaluation, first: Evaluation, who: str) -> No
         _need(edges == wanted, who, "all must have the same bins of confidence", edges)
     _need(bool(evaluation["temperature"]["values"]), who, "there must be a temperature", "none")
     _check_classes(evaluation, who)
-    levels = {name: ordeal["levels"] for name, ordeal in evaluation["robustness"].items()}
     for name, ordeal in evaluation["robustness"].items():
         _check_ordeal(ordeal, f"{who}, {name}")
-    wanted_levels = {name: ordeal["levels"] for name, ordeal in first["robustness"].items()}
-    _need(levels == wanted_levels, who, "all must have the same robustness levels", levels)
+        levels, wanted_levels = ordeal["levels"], first["robustness"].get(name, ordeal)["levels"]
+        _need(levels == wanted_levels, who, f"all must have the same levels of {name}", levels)
     _check_examples(evaluation, who)
     shown, others = _shown(evaluation), _shown(first)
     _need(shown == others, who, "all must have the same examples", shown)
