@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from softaug.metrics import estimate
 from softaug.report.evaluation.drawing import Colours, Picture, line, literal, slug
 from softaug.report.evaluation.shapes import Arm
-from softaug.report.evaluation.tables import NONE, Cell, Column, Table
+from softaug.report.evaluation.tables import NONE, Cell, Column, Table, plural
 from softaug.report.figures.error_line import error_line
 from softaug.report.headline import capital
 from softaug.report.palette import INK
@@ -66,9 +66,9 @@ def _ordeal(arms: Sequence[Arm], name: str) -> Picture:
     at = ", ".join(f"{level:g}" for level in levels)
     alt = f"{harm.title}: accuracy with {harm.axis.rstrip(', %')} of {at}: {'; '.join(lines)}."
     counts = sorted({e["robustness"][name]["draws"] for arm in arms for e in arm["evaluations"]})
-    drawn = " or ".join(map(str, counts))
+    drawn = " or ".join(plural(count, "draw") for count in counts)
     caption = (
-        f"{harm.title}. {_bars(arms)} Each level is the mean of {drawn} draws on "
+        f"{harm.title}. {_bars(arms)} Each level is the mean of {drawn} on "
         f"{ordeal['n']:,} images. Guessing reaches the dotted line."
     )
     table = _curve_table(f"{slug(name)}-data", harm.axis, levels, curves)
