@@ -138,7 +138,12 @@ def there(values: Values) -> list[Setting]:
 def arms(values: Values) -> str:
     """Every arm of every setting."""
     named = {f"{one}: {arm}": one.recipe(arm) for one in there(values) for arm in ARMS}
-    return means(values, {words: name for words, name in named.items() if name in values})
+    return means(values, with_runs(values, named))
+
+
+def with_runs(values: Values, named: dict[str, str]) -> dict[str, str]:
+    """Those recipes that were run by now."""
+    return {words: name for words, name in named.items() if name in values}
 
 
 def against(values: Values, other: str) -> str:
@@ -154,14 +159,14 @@ def against(values: Values, other: str) -> str:
 def rules(values: Values) -> str:
     """Every way to pace, in the one setting that has them all."""
     named = {arm: HEADLINE_SETTING.recipe(arm) for arm in (HARD, PACED, *OTHER_PACES)}
-    return means(values, {arm: name for arm, name in named.items() if name in values})
+    return means(values, with_runs(values, named))
 
 
 def rules_against(values: Values) -> str:
     """Other ways to pace minus the default, paired by seed."""
     default = HEADLINE_SETTING.recipe(PACED)
     named = {arm: HEADLINE_SETTING.recipe(arm) for arm in OTHER_PACES}
-    pairs = {arm: (name, default) for arm, name in named.items() if name in values}
+    pairs = {arm: (name, default) for arm, name in with_runs(values, named).items()}
     return differences(values, pairs, SHOWN)
 
 

@@ -365,6 +365,7 @@ def test_only_the_harms_that_are_named_are_measured(measured, runs, evaluated, t
     folder = copy_run(runs.test, tmp_path / "run")
     found = evaluated([folder], folder, harms=("shift",))
     assert found["robustness"] == {"shift": measured["robustness"]["shift"]}
+    assert found["sets"] == {"test": measured["sets"]["test"]}, "nothing else changes"
     assert found["examples"] == measured["examples"], "occluded ones are shown all the same"
     assert found["command"] == f"softaug evaluate {folder} --draws 1 --harms shift"
     assert write_evaluation_report(folder / "evaluation.json").is_file()
