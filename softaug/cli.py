@@ -17,7 +17,7 @@ try:
     from softaug.data.command import data
     from softaug.evaluation.command import evaluate_each
     from softaug.evaluation.compare import COMPARISON, compare_runs
-    from softaug.evaluation.evaluate import EvaluationOptions
+    from softaug.evaluation.options import EvaluationOptions
     from softaug.evaluation.result_files import EVALUATION
     from softaug.evaluation.show import show
     from softaug.grid.command import reproduce

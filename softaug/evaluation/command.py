@@ -6,7 +6,8 @@ from pathlib import Path
 from rich.console import Console
 
 from softaug.checks import refuse
-from softaug.evaluation.evaluate import EvaluationOptions, evaluate_runs
+from softaug.evaluation.evaluate import evaluate_runs
+from softaug.evaluation.options import EvaluationOptions
 from softaug.evaluation.run import runs_in
 
 

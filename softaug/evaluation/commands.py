@@ -4,7 +4,8 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from softaug.evaluation.robustness import HARMS, HarmName
+from softaug.evaluation.options import EvaluationOptions
+from softaug.evaluation.robustness import HARMS
 
 
 def shown_path(path: Path | str) -> str:
@@ -19,24 +20,19 @@ def shown_path(path: Path | str) -> str:
 
 
 def evaluate_command(
-    runs: Sequence[Path],
-    draws: int,
-    also: Sequence[str],
-    resize: Sequence[int],
-    ensemble_out: Path | None,
-    held_out: bool = False,
-    harms: Sequence[HarmName] = HARMS,
+    runs: Sequence[Path], options: EvaluationOptions, ensemble_out: Path | None
 ) -> str:
     """`softaug evaluate` with all that its numbers depend on, but for where data sets lie.
 
-    >>> evaluate_command([Path("runs/a")], 3, ["v2=my images"], [256], None)
+    >>> options = EvaluationOptions(also=("v2=my images",), resize=(256,))
+    >>> evaluate_command([Path("runs/a")], options, None)
     "softaug evaluate runs/a --draws 3 --also 'v2=my images' --resize 256"
     """
-    parts = ["softaug", "evaluate", *map(shown_path, runs), "--draws", str(draws)]
-    parts += ["--held-out"] if held_out else []
-    parts += ["--harms", *harms] if tuple(harms) != HARMS else []
-    parts += ["--also", *map(_shown_also, also)] if also else []
-    parts += ["--resize", *map(str, resize)] if resize else []
+    parts = ["softaug", "evaluate", *map(shown_path, runs), "--draws", str(options.draws)]
+    parts += ["--held-out"] if options.held_out else []
+    parts += ["--harms", *options.harms] if options.harms != HARMS else []
+    parts += ["--also", *map(_shown_also, options.also)] if options.also else []
+    parts += ["--resize", *map(str, options.resize)] if options.resize else []
     if ensemble_out is not None:
         parts += ["--ensemble", "--out", shown_path(ensemble_out)]
     return shlex.join(parts)

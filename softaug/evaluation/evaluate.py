@@ -1,8 +1,6 @@
 """Evaluating a run, or several as an ensemble: one result file, and the predictions."""
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +8,29 @@ import torch
 from rich.console import Console
 from torch import Tensor
 
-from softaug.checks import check_choice, check_whole, refuse
 from softaug.data.class_words import class_words
 from softaug.data.images import Source
 from softaug.evaluation.also import read_all_also
 from softaug.evaluation.also_folder import resized
 from softaug.evaluation.commands import evaluate_command, shown_path
+from softaug.evaluation.evaluate_checks import (
+    check_alike,
+    check_export,
+    check_held_out,
+    check_no_member,
+    check_own,
+    check_sizes,
+    same_folders,
+)
 from softaug.evaluation.examples import examples
 from softaug.evaluation.features import export_features, neighbour_errors, num_images
 from softaug.evaluation.image_values import image_intervals
 from softaug.evaluation.measure_list import CALIBRATION, list_measures
 from softaug.evaluation.measures import halves_temperatures, measures, per_class, scale
-from softaug.evaluation.result_files import EVALUATION, SCHEMA, read_evaluation, write_evaluation
-from softaug.evaluation.robustness import HARMS, HarmName, Ordeal, harmed, ordeals, summary
-from softaug.evaluation.run import TrainedRun, images_of, open_run, predict, read_recipe, runs_in
+from softaug.evaluation.options import EvaluationOptions
+from softaug.evaluation.result_files import SCHEMA, read_evaluation, write_evaluation
+from softaug.evaluation.robustness import Ordeal, harmed, ordeals, summary
+from softaug.evaluation.run import TrainedRun, open_run, predict, runs_in
 from softaug.metrics import ensemble_logits, fit_temperature
 from softaug.progress import Show, progress
 from softaug.recipes.pretrain import PretrainRecipe
@@ -32,38 +39,6 @@ from softaug.training.environment import environment
 from softaug.training.measure import chunks, workers_for
 from softaug.training.setup import load_images
 from softaug.training.tracking import read_metrics
-
-MOST_DRAWS = 255  # right answers of each image are counted in a byte
-
-
-@dataclass(frozen=True)
-class EvaluationOptions:
-    """What is measured beside the test set, and where."""
-
-    data_dir: Path | None = None
-    """where data sets lie (default: $SOFTAUG_DATA, else a cache folder)"""
-    device: str = "auto"
-    """auto, cpu, cuda, ..."""
-    also: tuple[str, ...] = ()
-    """second test sets with the same classes: NAME=FOLDER (a folder for each class, called by its
-    name or, as in ImageNet-V2, by its number), NAME=FILE.npz or NAME=IMAGES.npy,LABELS.npy"""
-    resize: tuple[int, ...] = ()
-    """measure the test images also with these short edges, the centre kept; for folders"""
-    held_out: bool = False
-    """measure the training images that data.validation held out, in place of the test images"""
-    draws: int = 3
-    """placings of the patch, shifts and noises, averaged"""
-    harms: tuple[HarmName, ...] = HARMS
-    """what is done to the test images, each at four levels; fewer take less time"""
-    export: Path | None = None
-    """a .safetensors file for the features and labels of training and test images; for one run
-    without labels"""
-
-    def __post_init__(self) -> None:
-        if check_whole("evaluate", "draws", self.draws, least=1) > MOST_DRAWS:
-            refuse("evaluate", f"draws must be at most {MOST_DRAWS}", self.draws)
-        for harm in self.harms:
-            check_choice("evaluate", "harms", harm, HARMS)
 
 
 def evaluate_runs(
@@ -74,88 +49,26 @@ def evaluate_runs(
     Writes evaluation.json and predictions.safetensors into `out`. For an ensemble, a folder
     that is a member's or that holds the evaluation of others is refused.
     """
-    own = _resolved(runs_in(out)) == _resolved(folders)  # `softaug evaluate OUT` is the same
+    own = same_folders(runs_in(out), folders)  # `softaug evaluate OUT` is the same
     if not own:
-        _check_no_member(out, folders)
+        check_no_member(out, folders)
     if options.held_out:
-        _check_held_out(folders)
+        check_held_out(folders)
     members = [
         open_run(folder, options.data_dir, options.device, console=console) for folder in folders
     ]
-    _check_alike(members)
-    _check_export(members, options.export)
+    check_alike(members)
+    check_export(members, options.export)
     if not own:
-        _check_own(out, members)
+        check_own(out, members)
     evaluation = Evaluation(members, options, console)
     found = evaluation.measure()
     named, ensemble_out = ([out], None) if own else (folders, out)
-    command = evaluate_command(
-        named,
-        options.draws,
-        options.also,
-        options.resize,
-        ensemble_out,
-        options.held_out,
-        options.harms,
-    )
+    command = evaluate_command(named, options, ensemble_out)
     write_evaluation({**found, "command": command}, evaluation.kept, out)
     if options.export is not None:
         evaluation.export(options.export)
     return read_evaluation(out)
-
-
-def _resolved(folders: Sequence[Path]) -> list[Path]:
-    return [folder.resolve() for folder in folders]
-
-
-def _check_no_member(out: Path, folders: Sequence[Path]) -> None:
-    if out.resolve() in _resolved(folders):
-        rule = "an ensemble's folder must not be a member's, which keeps its own evaluation"
-        refuse("evaluate", rule, out, "choose another --out")
-
-
-def _check_held_out(folders: Sequence[Path]) -> None:
-    """Before networks are loaded or probes trained."""
-    for recipe in map(read_recipe, folders):
-        if not recipe.data.validation:
-            rule = "held_out needs runs that held out images by data.validation"
-            refuse("evaluate", rule, recipe.name, "train with --data.validation 5000")
-
-
-def _check_alike(members: Sequence[TrainedRun]) -> None:
-    first = members[0]
-    for other in members[1:]:
-        if images_of(other) != images_of(first):
-            rule = "runs of an ensemble must be for the same data, the same images held out"
-            refuse("evaluate", rule, f"{images_of(other)} beside {images_of(first)}")
-
-
-def _check_export(members: Sequence[TrainedRun], path: Path | None) -> None:
-    if path is None:
-        return
-    if len(members) > 1 or not isinstance(members[0].recipe, PretrainRecipe):
-        rule = "export is for one run that learned without labels"
-        refuse("evaluate", rule, " and ".join(member.recipe.name for member in members))
-    if path.suffix != ".safetensors":
-        refuse("evaluate", "export must be a .safetensors file", path)
-
-
-def _check_own(out: Path, members: Sequence[TrainedRun]) -> None:
-    """Refuse to write over the evaluation of other members than these."""
-    path = out / EVALUATION
-    if not path.is_file():
-        return
-    try:
-        there = json.loads(path.read_text())["members"]
-        folders = sorted(str(Path(member["folder"]).absolute()) for member in there)
-        weights = sorted(member["weights_sha256"] for member in there)
-    except (ValueError, KeyError, TypeError):
-        folders, weights = ["what cannot be read"], []
-    ours = sorted(str(member.folder.absolute()) for member in members)
-    if folders != ours and weights != sorted(member.weights_sha256 for member in members):
-        remedy = "choose another --out, or remove that folder"
-        rule = f"{out} must not hold the evaluation of others"
-        refuse("evaluate", rule, " and ".join(map(shown_path, folders)), remedy)
 
 
 class Evaluation:
@@ -174,7 +87,7 @@ class Evaluation:
             options.also, self.data.class_names, edge, self.recipe.data.resize
         )
         self.also |= resized(self.test, options.resize, taken=self.also)
-        _check_sizes({self.split: self.test, **self.also})
+        check_sizes({self.split: self.test, **self.also})
         self.fill = [round(mean) for mean in self.data.mean]
         self.occlusion, *_ = every = ordeals(self.fill)
         self.ordeals = [ordeal for ordeal in every if ordeal.name in options.harms]
@@ -323,13 +236,6 @@ def _parts(run: TrainedRun, options: EvaluationOptions) -> tuple[str, Source, So
     if test is None:
         return data.split, data.measured, None
     return "test", test, data.measured
-
-
-def _check_sizes(sets: Mapping[str, Source]) -> None:
-    for name, source in sets.items():
-        if len(source.labels) < 2:
-            rule = f"the {name} set must hold at least 2 images"
-            refuse("evaluate", rule, len(source.labels), "one image has no interval")
 
 
 def _describe_member(run: TrainedRun) -> dict[str, Any]:

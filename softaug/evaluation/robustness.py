@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from torch import Generator, Tensor
 
@@ -12,7 +12,7 @@ from softaug.training.seeding import mix
 
 Harm = Callable[[Tensor, float, Generator], Tensor]
 HarmName = Literal["occlusion", "shift", "noise"]
-HARMS: tuple[HarmName, ...] = ("occlusion", "shift", "noise")
+HARMS: tuple[HarmName, ...] = get_args(HarmName)
 
 
 @dataclass(frozen=True)

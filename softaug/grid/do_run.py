@@ -8,7 +8,8 @@ from rich.console import Console
 
 from softaug.checks import NotFiniteError
 from softaug.data.load import is_files
-from softaug.evaluation.evaluate import EvaluationOptions, evaluate_runs
+from softaug.evaluation.evaluate import evaluate_runs
+from softaug.evaluation.options import EvaluationOptions
 from softaug.evaluation.result_files import EVALUATION
 from softaug.evaluation.run import runs_in
 from softaug.files import write_json

@@ -11,7 +11,8 @@ import torch
 from rich.console import Console
 
 from softaug.data.load import load
-from softaug.evaluation.evaluate import EvaluationOptions, evaluate_runs
+from softaug.evaluation.evaluate import evaluate_runs
+from softaug.evaluation.options import EvaluationOptions
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "training"))
 

@@ -15,8 +15,9 @@ from softaug.data.load import load
 from softaug.evaluation.command import evaluate_each
 from softaug.evaluation.commands import evaluate_command
 from softaug.evaluation.compare import compare_runs
-from softaug.evaluation.evaluate import Evaluation, EvaluationOptions
+from softaug.evaluation.evaluate import Evaluation
 from softaug.evaluation.measures import measures
+from softaug.evaluation.options import EvaluationOptions
 from softaug.evaluation.result_files import read_evaluation
 from softaug.evaluation.robustness import harmed, ordeals
 from softaug.evaluation.run import open_run, predict, runs_in
@@ -486,7 +487,9 @@ def test_a_folder_of_members_joins_a_larger_ensemble(of_members, runs):
     (folder,) = together
     parts = [of_members / "member-seed9", of_members / "member-seed10", runs.test]
     assert folder == of_members.parent / "ensemble-both"
-    assert read_evaluation(folder)["command"] == evaluate_command(parts, 3, (), (), folder)
+    assert read_evaluation(folder)["command"] == evaluate_command(
+        parts, EvaluationOptions(), folder
+    )
 
 
 def test_the_remedy_for_an_unmeasured_ensemble_names_its_folder(of_members, tmp_path):

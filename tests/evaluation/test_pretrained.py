@@ -10,8 +10,8 @@ import torch
 
 from softaug.evaluation import probed
 from softaug.evaluation.compare import compare_runs
-from softaug.evaluation.evaluate import EvaluationOptions
 from softaug.evaluation.features import neighbour_errors
+from softaug.evaluation.options import EvaluationOptions
 from softaug.evaluation.result_files import read_predictions
 from softaug.evaluation.run import open_run, predict
 from softaug.metrics import knn_accuracy
