@@ -132,6 +132,7 @@ def draw_over_epochs(
         middles = [measure.scale * one.mean for one in found]
         bars = [measure.scale * (one.se or 0) for one in found]
         axes.errorbar(list(there), middles, bars, label=arm, marker="o", capsize=2)
-    axes.set(xscale="log", xlabel="epochs", title=measure.head)
+    what = f"accuracy, {measure.head}, %" if measure.higher_is_better else measure.head
+    axes.set(xscale="log", xlabel="epochs", title=what)
     axes.set_xticks(every, [str(epochs) for epochs in every])
     axes.minorticks_off()
