@@ -18,6 +18,11 @@ class Measure(NamedTuple):
     digits: int = 2
     higher_is_better: bool = False
 
+    @property
+    def title(self) -> str:
+        """For charts, in full: all that should be high are accuracies, which tables leave out."""
+        return f"accuracy, {self.head}, %" if self.higher_is_better else self.head
+
 
 ERROR, NLL = Measure("error", "error, %"), Measure("nll", "NLL", 1, 3)
 ECE, SCALED = Measure("ece_15", "ECE, %"), Measure("ece_15_scaled", "ECE, scaled, %")
@@ -132,7 +137,6 @@ def draw_over_epochs(
         middles = [measure.scale * one.mean for one in found]
         bars = [measure.scale * (one.se or 0) for one in found]
         axes.errorbar(list(there), middles, bars, label=arm, marker="o", capsize=2)
-    what = f"accuracy, {measure.head}, %" if measure.higher_is_better else measure.head
-    axes.set(xscale="log", xlabel="epochs", title=what)
+    axes.set(xscale="log", xlabel="epochs", title=measure.title)
     axes.set_xticks(every, [str(epochs) for epochs in every])
     axes.minorticks_off()
