@@ -8,8 +8,8 @@ RUN := $(VENV)/bin
 demo: $(VENV)/.installed-lab  ## train hard and soft arms on digits, write softaug-demo/report.html
 	$(RUN)/softaug demo
 
-test: $(VENV)/.installed-dev  ## all tests, doctests and examples
-	$(RUN)/pytest
+test: $(VENV)/.installed-dev  ## all tests, doctests and examples, in two processes
+	$(RUN)/pytest --numprocesses 2 --dist loadfile
 
 check: format lint types test  ## everything a commit must pass
 
