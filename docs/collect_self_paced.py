@@ -174,14 +174,14 @@ def rules_against(values: Values) -> str:
 def plot(values: Values, data: str) -> None:
     """A chart for each network, in a row, and measure over the budget."""
     models = {MODEL: EPOCHS, DEEPER: DEEPER_EPOCHS}
-    figure = plt.figure(figsize=(12, 3.2 * len(models)), layout="constrained")
+    figure = plt.figure(figsize=(12, 3.2 * len(models) + 0.4), layout="constrained")
     for part, (model, epochs) in zip(figure.subfigures(len(models)), models.items(), strict=True):
         part.suptitle(f"{DATA[data]}, 5,000 images, {model}")
         arms = {arm: {e: Setting(data, model, e).recipe(arm) for e in epochs} for arm in ARMS}
         every = part.subplots(1, 4)
         for axes, measure in zip(every, (ERROR, NLL, ECE, HIDDEN[1]), strict=True):
             draw_over_epochs(axes, values, measure, arms)
-        every[0].legend(frameon=False, fontsize="small")
+    part.legend(*every[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(ARMS))
     figure.savefig(DOCS / f"self-paced-{data}.png", dpi=150)
 
 
