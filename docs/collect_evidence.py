@@ -32,7 +32,8 @@ from kept_runs import (
 
 from softaug.metrics import estimate
 from softaug.paper import find_exhibits
-from softaug.recipes.budgets import EPOCHS, PAPER, SOFT, TUNED, budget_name, crop_arm
+from softaug.paper.studies import FAR, MILD
+from softaug.recipes.budgets import EPOCHS, SOFT, budget_name, crop_arm
 
 DOCS = Path(__file__).parent
 PAGE, KEPT = DOCS / "evidence.md", DOCS / "results" / "evidence"
@@ -64,24 +65,23 @@ def pairs_of(values: Values, data: str, wanted: dict[str, tuple[str, str]]) -> A
     return {words: pair for words, pair in full.items() if all(name in values for name in pair)}
 
 
-MILD_S, PAPER_S = (crop_arm("target", *crop) for crop in (TUNED, PAPER))
 SAME_CROP = {
-    "sigma 0.1, k 1: soft target against hard labels": (MILD_S, "hard-labels-sigma0.1"),
-    "sigma 0.3, k 2: soft target against hard labels": (PAPER_S, "hard-labels-sigma0.3"),
+    "sigma 0.1, k 1: soft target against hard labels": (MILD, "hard-labels-sigma0.1"),
+    "sigma 0.3, k 2: soft target against hard labels": (FAR, "hard-labels-sigma0.3"),
 }
-MILD = {
-    "soft target, sigma 0.1, k 1": (MILD_S, "hard"),
+AGAINST_HARD = {
+    "soft target, sigma 0.1, k 1": (MILD, "hard"),
     "soft target and weight, sigma 0.1, k 1": ("both-sigma0.1-k1", "hard"),
     "hard labels, sigma 0.1": ("hard-labels-sigma0.1", "hard"),
-    "soft target, sigma 0.3, k 2": (PAPER_S, "hard"),
+    "soft target, sigma 0.3, k 2": (FAR, "hard"),
 }
 WAYS = {
-    "weight against target": ("weight-sigma0.1-k1", MILD_S),
-    "both against target": ("both-sigma0.1-k1", MILD_S),
+    "weight against target": ("weight-sigma0.1-k1", MILD),
+    "both against target": ("both-sigma0.1-k1", MILD),
     "both: batch_mean against sample": ("both-batch-mean-sigma0.1-k1", "both-sigma0.1-k1"),
 }
 POLICIES = {
-    f"{words}: soft target against hard": (f"{MILD_S}-{policy}", f"hard-{policy}")
+    f"{words}: soft target against hard": (f"{MILD}-{policy}", f"hard-{policy}")
     for policy, words in (("randaugment", "RandAugment"), ("trivialaugment", "TrivialAugment"))
 }
 
@@ -119,7 +119,7 @@ def plot_occlusion(values: Values) -> None:
     """Accuracy by the share that is hidden."""
     shares = [0, 20, 40, 60, 80]
     figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
-    for arm in ("hard", "hard-labels-sigma0.1", MILD_S, "hard-labels-sigma0.3", PAPER_S):
+    for arm in ("hard", "hard-labels-sigma0.1", MILD, "hard-labels-sigma0.3", FAR):
         name = budget_name(*MIDDLE, arm)
         whole = estimate([1 - error for error in by_seed(values, name, "error").values()])
         hidden = [estimate(list(by_seed(values, name, m.key).values())) for m in HIDDEN]
@@ -152,14 +152,14 @@ def main() -> None:
         put_between_markers(means(values, arms_of(values, data, 40)), PAGE, f"{data}-means")
     told = {
         "same-crop": (SAME_CROP, SHOWN),
-        "mild": (MILD, SHOWN),
+        "mild": (AGAINST_HARD, SHOWN),
         "ways": (WAYS, (ERROR, NLL, ECE, HIDDEN[1])),
         "policies": (POLICIES, (ERROR, NLL, ECE, HIDDEN[1])),
     }
     for name, (wanted, shown) in told.items():
         pairs = pairs_of(values, "cifar10", wanted)
         put_between_markers(differences(values, pairs, shown), PAGE, name)
-    pairs = pairs_of(values, "cifar100", MILD)
+    pairs = pairs_of(values, "cifar100", AGAINST_HARD)
     put_between_markers(differences(values, pairs, SHOWN), PAGE, "cifar100-differences")
     put_between_markers(budgets(values), PAGE, "budgets")
     put_between_markers(tuning(), PAGE, "tuning")

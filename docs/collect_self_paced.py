@@ -33,7 +33,7 @@ from kept_runs import (
 )
 
 from softaug.paper import find_exhibits
-from softaug.paper.studies import DATA, HARD, MILD
+from softaug.paper.studies import DATA, FAR, HARD, MILD
 from softaug.recipes.budgets import (
     DEEPER,
     DEEPER_EPOCHS,
@@ -42,16 +42,13 @@ from softaug.recipes.budgets import (
     MODEL,
     OTHER_PACES,
     PACED,
-    PAPER,
     UNSEEN,
     budget_name,
-    crop_arm,
 )
 
 DOCS = Path(__file__).parent
 PAGE, KEPT = DOCS / "self-paced.md", DOCS / "results" / "self-paced" / "runs"
 STUDIES = ("self-paced", "pacing-rules")
-FAR = crop_arm("target", *PAPER)
 ARMS = (HARD, MILD, FAR, PACED)
 GOALS = {ERROR: 1.0, ECE: 0.33, HIDDEN[1]: 1.15}  # of the ratio to hard
 HEADLINE = {ERROR: 0.96}  # in one setting
@@ -181,7 +178,9 @@ def plot(values: Values, data: str) -> None:
         every = part.subplots(1, 4)
         for axes, measure in zip(every, (ERROR, NLL, ECE, HIDDEN[1]), strict=True):
             draw_over_epochs(axes, values, measure, arms)
-    part.legend(*every[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(ARMS))
+    figure.legend(
+        *every[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(ARMS)
+    )
     figure.savefig(DOCS / f"self-paced-{data}.png", dpi=150)
 
 

@@ -29,9 +29,9 @@ CELLS = (
     Cell("ece"),
     *(Cell("error", f"images {share} % hidden") for share in HIDDEN),
 )
-MILD = crop_arm("target", *TUNED)
-SAME_CROPS = (crop_arm("hard-labels", TUNED[0]), MILD)
-PAPER_S = (crop_arm("hard-labels", PAPER[0]), crop_arm("target", *PAPER))
+MILD, FAR = (crop_arm("target", *crop) for crop in (TUNED, PAPER))
+MILD_CROPS = (crop_arm("hard-labels", TUNED[0]), MILD)
+FAR_CROPS = (crop_arm("hard-labels", PAPER[0]), FAR)
 POLICIES = {"randaugment": "RandAugment", "trivialaugment": "TrivialAugment"}
 
 
@@ -42,7 +42,7 @@ def studies() -> tuple[Exhibit, ...]:
 
 def _evidence() -> Exhibit:
     """The same crops with soft and hard labels, tuned and the paper's."""
-    rows = _rows("cifar10", MIDDLE, [*SAME_CROPS, crop_arm("both", *TUNED), *PAPER_S])
+    rows = _rows("cifar10", MIDDLE, [*MILD_CROPS, crop_arm("both", *TUNED), *FAR_CROPS])
     title = "Soft against hard: CIFAR-10, 5,000 images, 40 epochs"
     return Exhibit("evidence", title, tuple(rows), of_paper=False)
 
@@ -53,7 +53,7 @@ def _variants() -> Exhibit:
     rows = [
         *_rows("cifar10", MIDDLE, [MILD, *ways]),
         *[row for policy in POLICIES for row in _beside(policy)],
-        *_rows("cifar100", MIDDLE, [MILD, PAPER_S[1]]),
+        *_rows("cifar100", MIDDLE, [MILD, FAR]),
     ]
     title = "Ways to soften, policies, CIFAR-100: 5,000 images, 40 epochs"
     return Exhibit("variants", title, tuple(rows), of_paper=False)
@@ -87,7 +87,7 @@ def _budgets() -> Exhibit:
 
 def _self_paced() -> Exhibit:
     """A crop that paces itself beside fixed ones: data sets, budgets, networks."""
-    arms = [MILD, PAPER_S[1], PACED]
+    arms = [MILD, FAR, PACED]
     rows = {data: {epochs: _rows(data, epochs, arms) for epochs in EPOCHS} for data in SOFT}
     deeper = [_rows(data, epochs, arms, DEEPER) for data in SOFT for epochs in DEEPER_EPOCHS]
     others = [*deeper, _rows(UNSEEN, MIDDLE, arms)]
