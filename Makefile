@@ -24,7 +24,7 @@ types: $(VENV)/.installed-dev
 	$(RUN)/mypy
 
 bench: $(VENV)/.installed-peers  ## peers side by side; some minutes
-	$(RUN)/softaug bench
+	$(RUN)/python -m benchmarks
 
 smoke: $(VENV)/.installed-lab  ## every table and figure end to end on tiny runs; at most 10 minutes
 	rm -rf softaug-smoke

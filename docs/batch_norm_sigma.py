@@ -17,7 +17,7 @@ from torch import Generator, Tensor
 from torch.optim.swa_utils import update_bn
 
 from softaug import SoftCrop
-from softaug.evaluation.run import TrainedRun, open_run, predict
+from softaug.lab.evaluation.load_run import TrainedRun, open_run, predict
 from softaug.metrics import calibration_error, occlude
 
 SIGMAS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4)

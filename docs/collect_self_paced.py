@@ -32,9 +32,8 @@ from kept_runs import (
     read,
 )
 
-from softaug.paper import find_exhibits
-from softaug.paper.studies import DATA, FAR, HARD, MILD
-from softaug.recipes.budgets import (
+from softaug.lab.recipes import find_exhibits
+from softaug.lab.recipes.budgets import (
     DEEPER,
     DEEPER_EPOCHS,
     EPOCHS,
@@ -45,6 +44,7 @@ from softaug.recipes.budgets import (
     UNSEEN,
     budget_name,
 )
+from softaug.lab.recipes.paper_figures import DATA, FAR, HARD, MILD
 
 DOCS = Path(__file__).parent
 PAGE, KEPT = DOCS / "self-paced.md", DOCS / "results" / "self-paced" / "runs"

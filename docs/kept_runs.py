@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from softaug.lab.evaluation.stats import can_be_judged
 from softaug.metrics import Estimate, estimate, paired_difference, seed_interval, verdict
-from softaug.metrics.statistics import can_be_judged
 
 
 class Measure(NamedTuple):

@@ -6,7 +6,7 @@ from softaug.losses import SoftLoss
 from softaug.mixing import CutMix, Mixup
 from softaug.online_smoothing import OnlineSmoothing
 from softaug.pacing import Pacer
-from softaug.pairs import pair_weight
+from softaug.pair_weights import pair_weight
 from softaug.softening import confidence, retained
 from softaug.transforms import (
     SoftAffine,

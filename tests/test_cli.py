@@ -48,7 +48,7 @@ def test_an_unknown_suite_is_told_the_nearest():
 
 
 def test_without_the_lab_extra_the_command_says_what_to_install():
-    code = "import sys; sys.modules['tyro'] = None; import softaug.cli"
+    code = "import sys; sys.modules['tyro'] = None; import softaug.lab.cli"
     refused = run(code=code)
     assert refused.returncode == 1
     assert "pip install 'softaug[lab]'" in refused.stderr

@@ -7,7 +7,7 @@ from scipy import stats
 from softaug import DrawKey, SoftCrop, SoftNoise, UniformCrop
 from softaug.draws import normal_field, philox, send, truncated_normal, uniforms
 from softaug.transforms import SoftTransform
-from softaug.transforms.paced import Samples
+from softaug.transforms.strength import Samples
 
 NUM = 50_000
 

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from softaug.files import write_text
+from softaug.lab.io import write_text
 
 
 def test_a_full_disk_is_told_with_the_file_and_leaves_the_old_one(tmp_path, monkeypatch):

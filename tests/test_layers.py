@@ -66,7 +66,7 @@ HEAVY = [
 
 
 def part_of(module):
-    """softaug.report.page -> report; None for the package itself and for others."""
+    """softaug.lab.report.page -> report; None for the package itself and for others."""
     names = module.split(".")
     return names[1] if names[0] == "softaug" and len(names) > 1 else None
 
@@ -126,9 +126,9 @@ def test_imports_go_one_way(path):
         ("metrics", "from softaug import models", ["models"]),
         ("draws", "from softaug import SoftCrop", ["transforms"]),
         ("report", "from softaug.metrics import reliability", []),
-        ("report", "from softaug.training import study", ["training"]),
+        ("report", "from softaug.lab.training import study", ["training"]),
         ("report", "from softaug import SoftCrop", ["transforms"]),
-        ("cli", "from softaug.report import page\nimport torch, rich", []),
+        ("cli", "from softaug.lab.report import page\nimport torch, rich", []),
     ],
 )
 def test_this_check_sees_wrong_imports(part, source, wrong):

@@ -8,7 +8,7 @@ import torch
 from torchvision.ops import box_iou
 
 from softaug import pair_weight
-from softaug.pairs import pair_iou
+from softaug.pair_weights import pair_iou
 
 WHOLE = torch.tensor([[0.0, 0.0, 4.0, 4.0]]).repeat(5, 1)
 PARTS = torch.tensor(  # IoU with WHOLE: 1, 1/2, 1/4, 1/16, 0

@@ -2,7 +2,7 @@ import io
 
 from rich.console import Console
 
-from softaug.progress import progress
+from softaug.lab.progress import progress
 
 
 def shown(*, terminal: bool) -> str:

@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from softaug.weighting import batch_weights, global_mean
+from softaug.softening import batch_weights, global_mean
 
 WEIGHTS = [0.1, 0.9, 0.5, 1.0, 0.2]
 

@@ -1,44 +1,47 @@
 """What a trained model is measured by: pure functions on predictions and images."""
 
-from softaug.metrics.accuracy import (
-    brier,
-    error,
-    image_brier,
-    image_error,
-    image_nll,
-    nll,
-)
-from softaug.metrics.bootstrap import (
-    bootstrap_difference,
-    bootstrap_interval,
-    bootstrap_intervals,
-)
-from softaug.metrics.calibration import (
-    Reliability,
-    calibration_error,
-    class_calibration_error,
-    confidence_gap,
-    image_gap,
-    max_calibration_error,
-    reliability,
-    summed_gap,
-)
-from softaug.metrics.classes import class_brier, class_count, class_error, class_nll, confusion
-from softaug.metrics.ensemble import ensemble_logits, mean_probabilities
-from softaug.metrics.neighbours import knn_accuracy, knn_answers
-from softaug.metrics.occlusion import occlude
-from softaug.metrics.robustness import noisy, shifted
-from softaug.metrics.statistics import (
+from softaug.lab.evaluation.stats import (
     Estimate,
     Interval,
     Verdict,
+    bootstrap_difference,
+    bootstrap_interval,
+    bootstrap_intervals,
     estimate,
     paired_difference,
     seed_interval,
     verdict,
 )
-from softaug.metrics.summary import calibration_summary
-from softaug.metrics.temperature import apply_temperature, fit_temperature
+from softaug.metrics.calibration import (
+    Reliability,
+    apply_temperature,
+    calibration_error,
+    calibration_summary,
+    class_calibration_error,
+    confidence_gap,
+    fit_temperature,
+    image_gap,
+    max_calibration_error,
+    reliability,
+    summed_gap,
+)
+from softaug.metrics.classification import (
+    brier,
+    class_brier,
+    class_count,
+    class_error,
+    class_nll,
+    confusion,
+    ensemble_logits,
+    error,
+    image_brier,
+    image_error,
+    image_nll,
+    mean_probabilities,
+    nll,
+)
+from softaug.metrics.corruptions import noisy, occlude, shifted
+from softaug.metrics.knn import knn_accuracy, knn_answers
 
 __all__ = [
     "Estimate",

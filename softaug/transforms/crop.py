@@ -8,9 +8,8 @@ from torch import Tensor
 
 from softaug.checks import check_whole, refuse
 from softaug.draws import truncated_normal
-from softaug.transforms.base import Power, SoftTransform, pixel_rows
-from softaug.transforms.fill import Fill, check_fill, fill_values
-from softaug.transforms.paced import SIGMA, Auto, Samples, check_setting
+from softaug.transforms.base import Fill, Power, SoftTransform, check_fill, fill_values, pixel_rows
+from softaug.transforms.strength import SIGMA, Auto, Samples, check_setting
 
 
 class CropParams(NamedTuple):

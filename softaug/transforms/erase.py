@@ -7,9 +7,16 @@ import torch
 from torch import Tensor
 
 from softaug.checks import check_range, check_share, check_whole
-from softaug.transforms.base import Power, SoftTransform, pixel_columns, pixel_rows
-from softaug.transforms.fill import Fill, check_fill, fill_values
-from softaug.transforms.paced import STRENGTH, Auto, Samples, check_setting
+from softaug.transforms.base import (
+    Fill,
+    Power,
+    SoftTransform,
+    check_fill,
+    fill_values,
+    pixel_columns,
+    pixel_rows,
+)
+from softaug.transforms.strength import STRENGTH, Auto, Samples, check_setting
 
 
 class EraseParams(NamedTuple):

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from softaug.checks import check_share
 from softaug.transforms.base import SoftTransform
-from softaug.transforms.paced import Samples
+from softaug.transforms.strength import Samples
 
 
 class FlipParams(NamedTuple):

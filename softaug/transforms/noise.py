@@ -8,7 +8,7 @@ from torch import Tensor
 from softaug.checks import check_positive
 from softaug.draws import normal_field, truncated_normal
 from softaug.transforms.base import Power, SoftTransform
-from softaug.transforms.paced import SIGMA, Auto, Samples, check_setting
+from softaug.transforms.strength import SIGMA, Auto, Samples, check_setting
 
 
 class NoiseParams(NamedTuple):

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from softaug.checks import check_choice, check_images, describe, eager_on_cpu, refuse
 from softaug.transforms import photometric
-from softaug.transforms.affine_map import render, share_in_frame
-from softaug.transforms.fill import Fill, check_fill, fill_values
+from softaug.transforms.affine import render, share_in_frame
+from softaug.transforms.base import Fill, check_fill, fill_values
 
 Map = Callable[[Tensor, int, int], Tensor]
 Change = Callable[[Tensor, Tensor], Tensor]
@@ -142,3 +142,70 @@ def _check_range(who: str, images: Tensor) -> None:
     if not (low >= -_ROUNDING and high <= 1 + _ROUNDING):  # also where one is NaN
         remedy = "put it before normalising"
         refuse(who, "float images must be in 0..1", f"{low:.3g} to {high:.3g}", remedy)
+
+
+Part = Callable[..., Tensor]  # values of some images, each [b, ...] -> their new images
+
+
+def put_chosen(out: Tensor, chosen: Tensor, part: Part, *batch: Tensor) -> Tensor:
+    """`out` with the chosen images [B] replaced by what `part` makes of theirs in `batch`.
+
+    On the CPU only these are computed, and `out` is changed; elsewhere and under
+    `torch.compile`, where reading what is chosen would cost a wait, all are.
+    """
+    put = _put_rows if eager_on_cpu(out) else _put_masked
+    return put(out, chosen, part, *batch)
+
+
+def _put_rows(out: Tensor, chosen: Tensor, part: Part, *batch: Tensor) -> Tensor:
+    """`out` with the chosen images changed: only these are computed."""
+    rows = chosen.nonzero().squeeze(1)
+    if len(rows) == 0:
+        return out
+    return out.index_copy_(0, rows, part(*(values.index_select(0, rows) for values in batch)))
+
+
+def _put_masked(out: Tensor, chosen: Tensor, part: Part, *batch: Tensor) -> Tensor:
+    """The same without reading what is chosen: all images are computed."""
+    return torch.where(chosen.view(-1, 1, 1, 1), part(*batch), out)
+
+
+_MOVING = {i: o.source for i, o in enumerate(OPERATIONS.values()) if o.source is not None}
+_CHANGING = {i: o.change for i, o in enumerate(OPERATIONS.values()) if o.change is not None}
+
+
+def apply_each(who: str, images: Tensor, operation: Tensor, strength: Tensor, fill: Fill) -> Tensor:
+    """The images [B, C, H, W], each after its own operation [B] of its own strength [B]."""
+    check_operable(who, images, strength)
+
+    def move(some: Tensor, operation: Tensor, strength: Tensor) -> Tensor:
+        maps = source_maps(operation, strength, images.shape[-2], images.shape[-1])
+        return render(some, maps, fill_values(who, fill, some))
+
+    moving = torch.zeros_like(operation, dtype=torch.bool)
+    for index in _MOVING:
+        moving = moving | (operation == index)
+    out = put_chosen(images.clone(), moving, move, images, operation, strength)
+    for index, change in _CHANGING.items():
+        out = put_chosen(
+            out, operation == index, _only_strength(change), images, operation, strength
+        )
+    return out
+
+
+def shares_in_frame(operation: Tensor, strength: Tensor, height: int, width: int) -> Tensor:
+    """What each operation leaves in the frame, [B]: 1 for those that move nothing."""
+    return share_in_frame(source_maps(operation, strength, height, width), height, width)
+
+
+def source_maps(operation: Tensor, strength: Tensor, height: int, width: int) -> Tensor:
+    """The map to the source of each image's operation, [B, 2, 3]; identity for most."""
+    maps = torch.eye(2, 3, dtype=strength.dtype, device=strength.device).expand(len(strength), 2, 3)
+    for index, source in _MOVING.items():
+        chosen = (operation == index).view(-1, 1, 1)
+        maps = torch.where(chosen, source(strength, height, width), maps)
+    return maps
+
+
+def _only_strength(change: Change) -> Part:
+    return lambda images, operation, strength: change(images, strength)

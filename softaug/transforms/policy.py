@@ -1,19 +1,17 @@
 """RandAugment and TrivialAugment that report what each operation left."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from softaug.checks import check_choice, check_whole, refuse
+from softaug.checks import check_choice, check_whole, describe, refuse
 from softaug.draws import send
-from softaug.transforms.base import SoftTransform
-from softaug.transforms.curve import left
-from softaug.transforms.curves import AnyCurve, find_curves
-from softaug.transforms.each_operation import apply_each, shares_in_frame
-from softaug.transforms.fill import Fill, check_fill
-from softaug.transforms.operations import OPERATIONS
-from softaug.transforms.paced import STRENGTH, Auto, Samples, check_setting
+from softaug.transforms.base import Fill, SoftTransform, check_fill
+from softaug.transforms.curves import AnyCurve, find_curves, left
+from softaug.transforms.operations import OPERATIONS, apply_each, shares_in_frame
+from softaug.transforms.strength import STRENGTH, Auto, Samples, check_setting
 
 _LAST_BIN = 30  # magnitudes are 31 even steps from 0 to the widest
 _TRIVIAL_SHIFT = 32  # pixels, whatever the image's size
@@ -161,3 +159,47 @@ def _for_all(who: str, curves: dict[str, AnyCurve]) -> dict[str, AnyCurve]:
         remedy = "start from {**softaug.transforms.curves.NAIVE, ...}"
         refuse(who, "curves must cover every graded operation", f"none of {missing}", remedy)
     return curves
+
+
+class SeedParams(NamedTuple):
+    """What torch's generator is seeded with for each image."""
+
+    seed: Tensor  # [B] int64
+    visible: Tensor  # [B], all 1
+
+
+class PerSample(SoftTransform[SeedParams]):
+    """Apply `transform`, which draws from torch's generator, to each image by itself.
+
+    For what draws its parameters once for a whole batch, as torchvision's RandAugment does.
+    The generator is seeded for each image and left as it was. Images on another device pass
+    through the CPU. Labels stay as they come. Two of these in a chain need keys of different
+    `stream`, else they draw alike.
+    """
+
+    purpose = 7
+    num_uniforms = 1
+
+    def __init__(self, transform: Callable[[Tensor], Tensor]) -> None:
+        super().__init__(k=1.0)
+        self.transform = transform
+
+    def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> SeedParams:
+        seed = (uniform[:, 0] * 2**32).long()
+        return SeedParams(seed, torch.ones_like(uniform[:, 0]))
+
+    def _render(self, batch: Tensor, params: SeedParams) -> Tensor:
+        before = torch.get_rng_state()
+        try:
+            images = zip(batch.cpu(), params.seed.tolist(), strict=True)
+            return torch.stack([self._one(image, seed) for image, seed in images]).to(batch.device)
+        finally:
+            torch.set_rng_state(before)
+
+    def _one(self, image: Tensor, seed: int) -> Tensor:
+        torch.default_generator.manual_seed(seed)  # torch.manual_seed would seed GPUs too
+        out = self.transform(image)
+        if out.shape != image.shape or out.dtype != image.dtype:
+            rule = f"transform must keep shape and type, {describe(image)}"
+            refuse(self.name, rule, describe(out))
+        return out

@@ -7,10 +7,9 @@ from torch import Generator, Tensor, nn
 
 from softaug.checks import check_images, check_share, describe, refuse
 from softaug.draws import DrawKey
-from softaug.transforms.colour_jitter import ColourJitter, JitterParams
+from softaug.transforms.color_jitter import ColourJitter, JitterParams
 from softaug.transforms.flip import FlipParams, HorizontalFlip
-from softaug.transforms.resize_matrix import resize_windows
-from softaug.transforms.resized_crop import UniformResizedCrop
+from softaug.transforms.resized_crop import UniformResizedCrop, resize_windows
 from softaug.transforms.windows import WindowParams
 
 WHO = "TwoViews"

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from softaug.metrics.binning import mass_edges, places, sum_by, width_edges
+from softaug.metrics.classification import mass_edges, places, sum_by, width_edges
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -117,7 +117,7 @@ def test_same_seed_same_interval() -> None:
 
 def test_does_not_depend_on_the_chunks(monkeypatch) -> None:
     whole = bootstrap_interval(random_values(), num_resamples=50)
-    monkeypatch.setattr("softaug.metrics.bootstrap._DRAWS", 1000)
+    monkeypatch.setattr("softaug.lab.evaluation.stats._DRAWS", 1000)
     parts = bootstrap_interval(random_values(), num_resamples=50)
     assert (parts.low, parts.high) == pytest.approx((whole.low, whole.high), rel=1e-12)
 

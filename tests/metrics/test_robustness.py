@@ -112,7 +112,7 @@ def test_noise_differs_by_sample_and_pixel_and_repeats_with_the_seed() -> None:
 def test_noise_does_not_depend_on_the_chunks(monkeypatch) -> None:
     images = torch.rand(10, 1, 6, 6)
     whole = noisy(images, 0.2, seeded())
-    monkeypatch.setattr("softaug.metrics.robustness._CHUNK", 3)
+    monkeypatch.setattr("softaug.metrics.corruptions._CHUNK", 3)
     assert torch.equal(noisy(images, 0.2, seeded()), whole)
 
 

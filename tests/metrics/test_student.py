@@ -1,7 +1,7 @@
 import pytest
 from scipy.stats import t
 
-from softaug.metrics.student import t_quantile
+from softaug.lab.evaluation.stats import t_quantile
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.95, 0.99, 0.999])

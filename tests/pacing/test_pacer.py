@@ -4,14 +4,7 @@ import math
 import pytest
 import torch
 
-from softaug import (
-    MixedLabel,
-    Pacer,
-    SoftCrop,
-    SoftErase,
-    SoftLabel,
-    UniformCrop,
-)
+from softaug import MixedLabel, Pacer, SoftCrop, SoftErase, SoftLabel, UniformCrop
 from softaug.pacing import AccuracyHold, AccuracyLine, ConfidenceMatch, HeldOutGap
 
 LABELS = torch.arange(10)

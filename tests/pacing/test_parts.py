@@ -8,7 +8,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from softaug import DrawKey, MixedLabel, Pacer, SoftCrop
 from softaug.pacing import AccuracyHold, AccuracyLine, ConfidenceMatch, HeldOutGap
-from softaug.pacing.parts import DOUBLING, centred
+from softaug.pacing.statistics import DOUBLING, centred
 
 LABELS = torch.arange(10)
 STEP = 2**0.101  # the square root of 1.15, in whole thousandths of a doubling

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from softaug.pacing.power import LEAST_K, MOST_K, fit_k
+from softaug.pacing.rules import LEAST_K, MOST_K, fit_k
 
 LOST = torch.tensor([0.04, 0.15, 0.35, 0.55, 0.75, 0.95])
 EVEN = torch.ones(6)

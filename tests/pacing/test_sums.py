@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from softaug import MixedLabel, SoftLabel, confidence, retained
-from softaug.pacing import sums
-from softaug.pacing.sums import BINS, UNIT, each, empty
+from softaug.pacing import statistics as sums
+from softaug.pacing.statistics import BINS, UNIT, each, empty
 
 
 def summed(logits, label, k=math.inf, held_out=False):

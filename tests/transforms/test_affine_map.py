@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torchvision.transforms.v2 import functional as theirs
 
-from softaug.transforms.affine_map import inverse_map, render, share_in_frame
+from softaug.transforms.affine import inverse_map, render, share_in_frame
 
 IDENTITY = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
 

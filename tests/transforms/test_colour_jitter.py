@@ -8,13 +8,10 @@ import torch
 from torchvision.transforms.v2 import functional as theirs
 
 from softaug import DrawKey
-from softaug.transforms import ColourJitter, chosen
-from softaug.transforms.colour_jitter import ADJUST
-from softaug.transforms.photometric import (
-    adjust_brightness,
-    adjust_contrast,
-    adjust_saturation,
-)
+from softaug.transforms import ColourJitter
+from softaug.transforms import operations as chosen
+from softaug.transforms.color_jitter import ADJUST
+from softaug.transforms.photometric import adjust_brightness, adjust_contrast, adjust_saturation
 
 THEIRS = (
     theirs.adjust_brightness,

@@ -5,13 +5,13 @@ import pytest
 import torch
 
 from softaug.transforms import curves as module
-from softaug.transforms.curve import left
 from softaug.transforms.curves import (
     NAIVE,
     SHIPPED,
     Curve,
     TableCurve,
     find_curves,
+    left,
     read_curves,
     write_curves,
 )

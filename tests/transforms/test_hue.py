@@ -4,7 +4,7 @@ import pytest
 import torch
 from torchvision.transforms.v2 import functional as theirs
 
-from softaug.transforms.hue import adjust_hue
+from softaug.transforms.color_jitter import adjust_hue
 
 TURNS = torch.linspace(-0.5, 0.5, 41, dtype=torch.float64)
 

@@ -6,7 +6,8 @@ from scipy import stats
 from torchvision.transforms import v2
 
 from softaug import DrawKey, SoftPolicy
-from softaug.transforms import PolicyParams, chosen
+from softaug.transforms import PolicyParams
+from softaug.transforms import operations as chosen
 from softaug.transforms.curves import NAIVE, Curve
 from softaug.transforms.operations import OPERATIONS, apply_operation, in_frame
 

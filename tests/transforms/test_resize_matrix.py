@@ -6,7 +6,7 @@ from torchvision.transforms.v2.functional import resized_crop
 
 from softaug import DrawKey, SoftResizedCrop, UniformResizedCrop
 from softaug.transforms import WindowParams
-from softaug.transforms.resize_matrix import resize_windows, window_weights
+from softaug.transforms.resized_crop import resize_windows, window_weights
 
 NUM = 64
 

@@ -10,7 +10,7 @@ from scipy import stats
 from torchvision.transforms import v2
 
 from softaug import DrawKey, SoftCrop, SoftResizedCrop, UniformResizedCrop, retained
-from softaug.transforms.paced import Samples
+from softaug.transforms.strength import Samples
 
 SIZES = [(1, 1), (1, 500), (500, 1), (7, 3), (375, 500), (2, 2)]
 OFFSETS = {"half": 0.5, "literal": 1.0}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from softaug.transforms.shown import shown
+from softaug.transforms.windows import shown
 
 CASES = [
     (start, length, edge, size)

@@ -6,7 +6,7 @@ from torchvision.transforms.v2.functional import horizontal_flip, resized_crop
 
 from softaug import DrawKey, pair_weight
 from softaug.transforms import TwoViews, Views
-from softaug.transforms.resize_matrix import resize_windows
+from softaug.transforms.resized_crop import resize_windows
 
 NUM = 40
 PLAIN = {"jitter_p": 0.0, "grey_p": 0.0}  # a view is then a window, flipped or not

@@ -1,0 +1,82 @@
+"""Suite "evaluation": what measuring costs beside the forward passes that it needs."""
+
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from benchmarks.timing import Bound, Table, Timing, interleave, make_images, timing_rows
+from softaug.lab.evaluation.corruptions import ordeals
+from softaug.lab.evaluation.measures import (
+    halves_temperatures,
+    image_intervals,
+    measures,
+    per_class,
+    scale,
+)
+from softaug.lab.models import Standardise, create
+from softaug.metrics import noisy, occlude, shifted
+
+NUM_TEST, NUM_CLASSES, CHUNK = 10_000, 100, 500
+LEVELS, DRAWS = 4, 3
+FORWARD, OCCLUDE, SHIFT, NOISE, METRICS = (
+    f"forward pass, ResNet-8-s2, {CHUNK} images",
+    f"occlude {CHUNK} images",
+    f"shift {CHUNK} images",
+    f"noise on {CHUNK} images",
+    "all metrics of 10,000 predictions, with bootstrap intervals",
+)
+
+
+def evaluation_suite(rounds: int, num_test: int = NUM_TEST, chunk: int = CHUNK) -> list[Table]:
+    """One table: harm and metrics beside the forward pass."""
+    timing = interleave(variants(num_test, chunk), min(rounds, 10))
+    title = "Evaluation of CIFAR-100, one thread"
+    return [Table(title, FORWARD, "ms", timing_rows(timing, FORWARD), bounds(timing))]
+
+
+def variants(num_test: int, chunk: int) -> dict[str, Callable[[], object]]:
+    """The parts of an evaluation."""
+    images, _ = make_images(chunk)
+    net = nn.Sequential(Standardise.of(images), create("resnet8-s2", NUM_CLASSES)).eval()
+    net = net.to(memory_format=torch.channels_last)
+    source = torch.Generator().manual_seed(0)
+    logits = torch.randn(num_test, NUM_CLASSES, generator=source)
+    labels = torch.randint(NUM_CLASSES, (num_test,), generator=source)
+    logits[torch.arange(num_test), labels] += 3  # as a trained network's: a third is right
+    logits *= 2
+
+    @torch.no_grad()
+    def forward() -> object:
+        return net(images)
+
+    kept = {"test_logits": logits, "test_labels": labels}
+    robustness = {one.name: {"levels": one.levels, "draws": DRAWS} for one in ordeals((0, 0, 0))}
+    for name in robustness:
+        shape = (num_test, 1 + LEVELS)
+        kept[f"{name}_right"] = torch.randint(DRAWS + 1, shape, generator=source)
+
+    def all_metrics() -> object:
+        temperatures = halves_temperatures(logits, labels)
+        sets = {"test": measures(logits, labels, scale(logits, temperatures))}
+        found = {"split": "test", "sets": sets, "robustness": robustness}
+        kept["test_temperature"] = torch.tensor(temperatures)
+        return image_intervals(found, kept), per_class(logits, labels)
+
+    return {
+        FORWARD: forward,
+        OCCLUDE: lambda: occlude(images, 0.4, generator=source),
+        SHIFT: lambda: shifted(images, 0.6, generator=source),
+        NOISE: lambda: noisy(images, 0.1, generator=source),
+        METRICS: all_metrics,
+    }
+
+
+def bounds(timing: Timing) -> list[Bound]:
+    """Metrics and occluding, in shares of the passes that an occlusion curve needs."""
+    chunks = NUM_TEST / CHUNK
+    forward = timing.median(FORWARD) * chunks * (1 + LEVELS * DRAWS)
+    occluding = timing.median(OCCLUDE) * chunks * LEVELS * DRAWS
+    share = (timing.median(METRICS) + occluding) / forward
+    rule = "metrics and occluding / forward passes of the test set and an occlusion curve"
+    return [Bound(rule, share, 0.10)]

@@ -1,0 +1,80 @@
+"""Suite "pairs": what the weights of pairs take of a step without labels."""
+
+import time
+
+from torch import Tensor
+
+from benchmarks.timing import Bound, Row, Table, one_thread, spread
+from benchmarks.training_loops import ALONE, CpuStopwatch, random_images, training_data
+from softaug.lab.recipes import PairSpec, PretrainRecipe, SimSiamSpec
+from softaug.lab.training.ssl import PairBatches, PairLearner, build_pair_net
+from softaug.transforms import Views
+
+STEP = "step: views, forward, backward, optimiser"
+WEIGHTS = "pair_weight and the product with the losses, forward and backward"
+MOST = 0.01
+
+
+class TimedLearner(PairLearner):
+    """Keeps the CPU seconds that the weights of pairs took."""
+
+    seconds = 0.0
+
+    def weighted(self, losses: Tensor, views: Views) -> Tensor:
+        self._start()
+        found = super().weighted(losses, views)
+        self._stop()
+        # Backward enters by the weighted losses and leaves by the others.
+        found.register_hook(self._start)  # type: ignore[no-untyped-call]
+        losses.register_hook(self._stop)  # type: ignore[no-untyped-call]
+        return found
+
+    def _start(self, _: Tensor | None = None) -> None:
+        self.seconds -= time.process_time()
+
+    def _stop(self, _: Tensor | None = None) -> None:
+        self.seconds += time.process_time()
+
+
+def pairs_suite(rounds: int, num: int = 256, batch: int = 128) -> list[Table]:
+    """A small SimSiam with SA#1, a step a round: the smaller the network, the larger the share."""
+    method = SimSiamSpec(hidden=256, bottleneck=64, num_layers=2)
+    recipe = PretrainRecipe(
+        "bench-pairs", "resnet8-s2", weight=PairSpec("SA1"), method=method, batch=batch
+    )
+    steps, weights = measure_steps(recipe, num, rounds)
+    return [pairs_table(steps, weights, f"a step of SimSiam, resnet8-s2, batch {batch}")]
+
+
+def measure_steps(recipe: PretrainRecipe, num: int, rounds: int) -> tuple[list[float], list[float]]:
+    """CPU seconds of each step, and of the weights in it."""
+    data, clock = training_data(random_images(num)), CpuStopwatch(ALONE.device)
+    batches = PairBatches(recipe, data.train, ALONE, clock)
+    learner = TimedLearner(recipe, build_pair_net(recipe, data), len(batches), clock=clock)
+    steps, weights = [], []
+    with one_thread():
+        for step in range(1 + rounds):
+            learner.seconds, started = 0.0, time.process_time()
+            batch = batches[step]
+            learner.step(step, batch.views, batch.num_global)
+            steps.append(time.process_time() - started)
+            weights.append(learner.seconds)
+    return steps[1:], weights[1:]  # the first pays for caches
+
+
+def pairs_table(steps: list[float], weights: list[float], what: str) -> Table:
+    """Both as shares of the step of the same round."""
+    rows = [_row(STEP, steps, steps), _row(WEIGHTS, weights, steps)]
+    share = spread([part / whole for part, whole in zip(weights, steps, strict=True)]).median
+    return Table(
+        f"What the weights of pairs take of {what}",
+        STEP,
+        "ms",
+        rows,
+        [Bound("weights of pairs / step", share, MOST)],
+    )
+
+
+def _row(name: str, seconds: list[float], steps: list[float]) -> Row:
+    shares = spread([part / whole for part, whole in zip(seconds, steps, strict=True)])
+    return Row(name, shares, 1000 * spread(seconds).median)

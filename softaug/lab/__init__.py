@@ -1,0 +1,1 @@
+"""The laboratory: recipes, data, networks, training, evaluation and reports."""

@@ -1,0 +1,245 @@
+"""What images are taken for after each operation, at each strength."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import torch
+from rich.console import Console
+from torch import Generator, Tensor
+
+from softaug.checks import check_choice, check_whole, refuse
+from softaug.lab.data.images import Images, Source, stratified_order
+from softaug.lab.evaluation.load_run import TrainedRun, images_of, open_run, predict
+from softaug.lab.progress import progress
+from softaug.lab.recipes.serialize import as_dict
+from softaug.lab.training.batches import mix
+from softaug.lab.training.evaluate import chunks
+from softaug.lab.training.logging import num_cores
+from softaug.lab.training.setup import load_images
+from softaug.metrics import shifted
+from softaug.transforms.operations import OPERATIONS, apply_operation
+
+WHO = "curves"
+
+
+@dataclass(frozen=True)
+class ImageOptions:
+    """Which images the runs are measured on, and where."""
+
+    images: int | None = None
+    """measure on this many images, each class in proportion (default: all)"""
+    split: Literal["held-out", "test"] = "held-out"
+    """the images that the runs held out of training, or the test images: what is fitted on
+    those is tuned on them"""
+    data_dir: Path | None = None
+    """where data sets lie (default: $SOFTAUG_DATA, else a cache folder)"""
+    device: str = "auto"
+    """auto, cpu, cuda, ..."""
+
+    def __post_init__(self) -> None:
+        if self.images is not None:
+            check_whole(WHO, "images", self.images, least=1)
+
+
+class Subject(NamedTuple):
+    """Runs of the same classes, images that none of them has seen, and what fills borders."""
+
+    runs: list[TrainedRun]
+    source: Source
+    class_names: tuple[str, ...]
+    fill: tuple[int, ...]  # the data's mean colour, in pixels 0..255
+
+
+def find_subject(folders: Sequence[Path], options: ImageOptions) -> Subject:
+    """Open the runs; those without held-out images are refused, unless test images may serve."""
+    if not folders:
+        refuse(WHO, "at least one run must be given", "none", "name a run's folder")
+    runs = [open_run(folder, options.data_dir, options.device, WHO) for folder in folders]
+    for run in runs[1:]:
+        if images_of(run) != images_of(runs[0]):
+            rule = f"all runs must be measured on the images of {runs[0].folder}"
+            refuse(WHO, rule, run.folder, "its data, or what it held out, are others")
+    source = _test(runs[0], options) if options.split == "test" else _held_out(runs[0])
+    if options.images is not None:
+        source = _some(source, options.images)
+    data = runs[0].data
+    return Subject(runs, source, data.class_names, tuple(round(mean) for mean in data.mean))
+
+
+def about_subject(subject: Subject, options: ImageOptions) -> dict[str, Any]:
+    """Which runs and images: for the result file."""
+    return {
+        "runs": [_describe_run(run) for run in subject.runs],
+        "data": subject.runs[0].recipe.data.name,
+        "split": options.split,
+        "images": len(subject.source.labels),
+        "fill": list(subject.fill),
+    }
+
+
+def _describe_run(run: TrainedRun) -> dict[str, Any]:
+    return {
+        "folder": run.folder.name,
+        "weights_sha256": run.weights_sha256,
+        "recipe": as_dict(run.recipe),
+    }
+
+
+def _held_out(run: TrainedRun) -> Source:
+    if run.data.split != "validation":
+        remedy = "train with --data.validation 5000, say, or fit on test images with --split test"
+        refuse(WHO, f"{run.folder} must have held out images", "none", remedy)
+    return run.data.measured
+
+
+def _test(run: TrainedRun, options: ImageOptions) -> Source:
+    spec = run.recipe.data
+    test = load_images(spec, options.data_dir).test
+    if test is None:
+        refuse(WHO, f"{spec.name} must have test images", "none", "use --split held-out")
+    return test
+
+
+def _some(source: Source, num: int) -> Source:
+    if num > len(source.labels):
+        refuse(WHO, f"images must be at most the {len(source.labels)} that there are", num)
+    return source.take(stratified_order(source.labels, seed=0)[:num])
+
+
+CROP = "crop"
+OPERATION_FILL = 0  # as `SoftPolicy` and torchvision's policies fill; crops fill with the mean
+MEASURABLE = (*(name for name, operation in OPERATIONS.items() if operation.graded), CROP)
+
+
+@dataclass(frozen=True)
+class MeasureOptions(ImageOptions):
+    """What is measured, on which images."""
+
+    operations: tuple[str, ...] = MEASURABLE
+    """operations, and crop"""
+    levels: int = 9
+    """strengths above 0, evenly up to the strongest"""
+    draws: int = 1
+    """shifts of each image at each level of a crop; from 2 on, both directions of operations
+    that have two (else images take turns)"""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_whole(WHO, "levels", self.levels, least=2)
+        check_whole(WHO, "draws", self.draws, least=1)
+        if not self.operations:
+            refuse(WHO, "at least one operation must be given", "none")
+        for name in self.operations:
+            check_choice(WHO, "operation", name, MEASURABLE)
+
+    def strengths(self) -> list[float]:
+        """The levels: ..., 1."""
+        return [place / self.levels for place in range(1, self.levels + 1)]
+
+
+class Measured(NamedTuple):
+    """What each image was taken for, by each run in each draw: A answers."""
+
+    num_classes: int
+    labels: Tensor  # [N] int64
+    x: Tensor  # [L], what the operation takes away, above 0 up to 1
+    whole: Tensor  # [N, 1, A] int32
+    harmed: dict[str, Tensor]  # operation -> [N, L, A] int32
+
+    @property
+    def chance(self) -> float:
+        """Accuracy of one who guesses."""
+        return 1 / self.num_classes
+
+    def recognised(self, answers: Tensor) -> Tensor:
+        """In which share of the answers [N, F, A] each image was recognised, [N, F]."""
+        return (answers == self.labels.view(-1, 1, 1)).double().mean(2)
+
+
+def measure(subject: Subject, options: MeasureOptions, console: Console) -> Measured:
+    """Show every image to every run, whole and after each operation at each level."""
+    whole: list[Tensor] = []
+    harmed: dict[str, list[Tensor]] = {name: [] for name in options.operations}
+    num, done = len(subject.source.labels), 0
+    with progress(console, num, "images") as show:
+        for images, _ in stretches(subject):
+            whole.append(taken_for(subject, images)[:, None])
+            for name, found in harmed.items():
+                found.append(_levels(subject, options, name, images, done))
+            done += len(images)
+            show(done, f"{done} of {num} images")
+    x = torch.tensor(options.strengths(), dtype=torch.float64)
+    columns = {name: torch.cat(parts) for name, parts in harmed.items()}
+    num_classes = len(subject.class_names)
+    return Measured(num_classes, subject.source.labels, x, torch.cat(whole), columns)
+
+
+def stretches(subject: Subject) -> Iterator[tuple[Tensor, Tensor]]:
+    """The images, some hundred at a time, with their labels."""
+    source, first = subject.source, 0
+    for images in chunks(source, 0 if isinstance(source, Images) else num_cores()):
+        yield images, source.labels[first : first + len(images)]
+        first += len(images)
+
+
+def taken_for(subject: Subject, images: Tensor) -> Tensor:
+    """The class that each run takes each image for, [B, runs] int32 on the CPU."""
+    taken = [predict(run, images).argmax(1).cpu() for run in subject.runs]
+    return torch.stack(taken, dim=1).int()
+
+
+def _levels(
+    subject: Subject, options: MeasureOptions, name: str, images: Tensor, first: int
+) -> Tensor:
+    """What each run takes each image for at each level in each draw, [B, L, A]."""
+    columns = []
+    for x in options.strengths():
+        taken = [
+            taken_for(subject, harm(name, images, x, draw, first, subject.fill))
+            for draw in range(num_different(name, options.draws))
+        ]
+        columns.append(torch.cat(taken, dim=1))
+    return torch.stack(columns, dim=1)
+
+
+def num_different(name: str, draws: int) -> int:
+    """How many of the draws differ: an operation has two directions, or one."""
+    if name == CROP:
+        return draws
+    return min(draws, 2 if OPERATIONS[name].signed else 1)
+
+
+def harm(
+    name: str, images: Tensor, x: float, draw: int, first: int, crop_fill: Sequence[int]
+) -> Tensor:
+    """The images after an operation that takes `x` away: the same for every network.
+
+    `first` is the number of the first image: images take turns in the two directions.
+    """
+    if name == CROP:
+        places = Generator().manual_seed(mix(draw, round(1e6 * x), first))
+        return shifted(images, 1 - x, generator=places, fill=tuple(crop_fill))
+    turn = (torch.arange(len(images)) + first + draw) % 2
+    return apply_operation(name, images, x * (1 - 2 * turn.double()), fill=OPERATION_FILL)
+
+
+def mean_guesses(subject: Subject, visible: float, console: Console) -> Tensor:
+    """Mean probabilities [C, C] that the runs give to cropped images of each true class.
+
+    Probabilities, not answers: with 50 images of a class they vary less. A class without
+    images has a row of 0.
+    """
+    num_classes, num, done = len(subject.class_names), len(subject.source.labels), 0
+    total = torch.zeros(num_classes, num_classes, dtype=torch.float64)
+    with progress(console, num, "images") as show:
+        for images, labels in stretches(subject):
+            places = Generator().manual_seed(mix(done))
+            cropped = shifted(images, visible, generator=places, fill=subject.fill)
+            for run in subject.runs:
+                total.index_add_(0, labels, predict(run, cropped).cpu().double().softmax(1))
+            done += len(images)
+            show(done, f"{done} of {num} images")
+    count = torch.bincount(subject.source.labels, minlength=num_classes) * len(subject.runs)
+    return total / count.clamp_min(1)[:, None]

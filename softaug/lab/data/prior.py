@@ -1,0 +1,131 @@
+"""Where the mass goes that a soft label takes from the true class: a row for each class."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softaug.checks import check_share, describe, refuse
+from softaug.lab.data.cifar import COARSE_OF_FINE
+from softaug.lab.data.releases import RELEASES
+
+SCHEMA = 1
+COARSE = "coarse"
+_SMOOTHING = 0.1
+_REMEDY = "make one with `softaug curves confusion`"
+
+
+def read_prior(source: str, class_names: Sequence[str]) -> Tensor:
+    """The prior [C, C] for `SoftLoss(prior=...)`, checked against the classes it is used for.
+
+    `source` is a file of `softaug curves confusion`, or "coarse": CIFAR-100's groups.
+
+    >>> read_prior("coarse", ["cat", "dog"])
+    Traceback (most recent call last):
+        ...
+    ValueError: coarse_prior: the classes must be CIFAR-100's 100, got 2
+    """
+    if source == COARSE:
+        return coarse_prior(class_names).float()
+    path = Path(source)
+    content = _read(path)
+    _check_names(path, content["class_names"], class_names)
+    return _rows(path, content["rows"], len(class_names))
+
+
+def coarse_prior(class_names: Sequence[str], smoothing: float = _SMOOTHING) -> Tensor:
+    """Rows that spread the mass over the five classes of the true class's group, itself too.
+
+    The share `smoothing` of it goes to all 100 classes alike.
+    """
+    _check_cifar100(class_names)
+    group = torch.tensor(COARSE_OF_FINE)
+    return guess((group[:, None] == group).double(), smoothing)
+
+
+def guess(mass: Tensor, smoothing: float = _SMOOTHING) -> Tensor:
+    """Rows that sum to 1 from how often each class is taken for which, [C, C].
+
+    The true class is one guess among others: it gets as much as the likeliest wrong class.
+    That the network still prefers it is information from the image, which `retained` counts;
+    less would make a wrong class the likeliest. The share `smoothing` goes to all alike.
+
+    >>> guess(torch.tensor([[8.0, 2.0, 0.0], [0.0, 5.0, 5.0], [1.0, 1.0, 0.0]]), smoothing=0.0)
+    tensor([[0.5000, 0.5000, 0.0000],
+            [0.0000, 0.5000, 0.5000],
+            [0.3333, 0.3333, 0.3333]], dtype=torch.float64)
+    """
+    check_share("guess", "smoothing", smoothing)
+    others = mass.double().clone().fill_diagonal_(0)
+    rows = others + others.max(1).values.diag()
+    uniform = torch.full_like(rows, 1 / len(rows))
+    total = rows.sum(1, keepdim=True)
+    shares = torch.where(total > 0, rows / total, uniform)  # never taken for another: unknown
+    return (1 - smoothing) * shares + smoothing * uniform
+
+
+def describe_prior(
+    rows: Tensor, class_names: Sequence[str], about: dict[str, Any]
+) -> dict[str, Any]:
+    """The content of a prior's file."""
+    # Nine digits: rows of thousands of classes still sum to 1 within what is let pass.
+    shown = [[round(share, 9) for share in row] for row in rows.tolist()]
+    names = list(class_names)
+    return {"schema": SCHEMA, "kind": "prior", "class_names": names, "rows": shown, "about": about}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        refuse("read_prior", f'source must be "coarse" or a file, {path}', "no such file", _REMEDY)
+    try:
+        content = json.loads(path.read_text())
+    except ValueError as broken:
+        refuse("read_prior", f"{path} must be JSON", broken, _REMEDY)
+    kind = content.get("kind") if isinstance(content, dict) else None
+    if kind != "prior" or content.get("schema") != SCHEMA:
+        rule = f'{path} must be of kind "prior", schema {SCHEMA}'
+        got = f"kind {kind!r}, schema {content.get('schema')!r}" if kind else "something else"
+        refuse("read_prior", rule, got, _REMEDY)
+    if missing := {"class_names", "rows"} - content.keys():
+        refuse("read_prior", f"{path} must have class_names and rows", f"no {min(missing)}")
+    return dict(content)
+
+
+def _check_names(path: Path, found: Any, wanted: Sequence[str]) -> None:
+    if not isinstance(found, list) or len(found) != len(wanted):
+        num = len(found) if isinstance(found, list) else describe(found)
+        rule = f"{path} must be for the data's {len(wanted)} classes"
+        refuse("read_prior", rule, f"one for {num}", _REMEDY)
+    for label, (theirs, ours) in enumerate(zip(found, wanted, strict=True)):
+        if theirs != ours:
+            refuse("read_prior", f"class {label} of {path} must be {ours!r}", repr(theirs), _REMEDY)
+
+
+def _rows(path: Path, rows: Any, num_classes: int) -> Tensor:
+    try:
+        table = torch.tensor(rows, dtype=torch.float64)
+    except (TypeError, ValueError) as odd:
+        refuse("read_prior", f"rows of {path} must be numbers", odd)
+    if table.shape != (num_classes, num_classes):
+        refuse("read_prior", f"rows of {path} must be {[num_classes] * 2}", list(table.shape))
+    if not bool((table >= 0).all()):
+        refuse("read_prior", f"rows of {path} must not be negative", float(table.min()))
+    total = table.sum(1)
+    if not bool(((total - 1).abs() < 1e-4).all()):
+        label = int((total - 1).abs().argmax())
+        got = f"{float(total[label])} (class {label})"
+        refuse("read_prior", f"rows of {path} must sum to 1", got, "divide each by its sum")
+    return (table / total[:, None]).float()
+
+
+def _check_cifar100(class_names: Sequence[str]) -> None:
+    if len(class_names) != len(COARSE_OF_FINE):
+        refuse("coarse_prior", "the classes must be CIFAR-100's 100", len(class_names))
+    joined = hashlib.sha256("\n".join(class_names).encode()).hexdigest()
+    if joined != RELEASES["cifar100"].names_sha256["fine"]:
+        remedy = 'only its classes have groups; use "uniform" or a file'
+        refuse("coarse_prior", "the classes must be CIFAR-100's, in order", class_names[0], remedy)

@@ -1,0 +1,148 @@
+"""Second test sets: folders or arrays with the same classes."""
+
+import zipfile
+from collections.abc import Container, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.lib.npyio import NpzFile
+from torch import Tensor
+
+from softaug.checks import check_whole, nearest, refuse
+from softaug.lab.data.folder import FolderImages, folder
+from softaug.lab.data.images import Images, Source
+
+WHO = "evaluate"
+
+
+def from_folder(
+    path: str, class_names: tuple[str, ...], size: int, resize: int | None
+) -> FolderImages:
+    """The images of a folder; its classes are the run's, by their names or by their numbers."""
+    data = folder(path, size, resize)
+    source = data.test or data.train
+    assert isinstance(source, FolderImages)
+    places = torch.tensor(_places(path, data.class_names, class_names))
+    return replace(source, labels=places[source.labels])
+
+
+def resized(test: Source, edges: Sequence[int], taken: Container[str]) -> dict[str, Source]:
+    """The test images once more for each short edge in `edges`, as sets called resize-EDGE."""
+    found: dict[str, Source] = {}
+    for edge in edges:
+        name = f"resize-{edge}"
+        if not isinstance(test, FolderImages):
+            refuse(WHO, "resize is for images in folders", f"{edge} for images of one size")
+        check_whole(WHO, "resize", edge, least=test.size)
+        if name in found or name in taken:
+            refuse(WHO, "second test sets must have different names", f"{name} twice")
+        found[name] = replace(test, resize=edge)
+    return found
+
+
+def _places(path: str, names: tuple[str, ...], class_names: tuple[str, ...]) -> list[int]:
+    """The run's number of each class: by name, or as ImageNet-V2 has it, the name is the number.
+
+    >>> _places("v2", ("0", "1", "10", "2"), tuple("abcdefghijkl"))
+    [0, 1, 10, 2]
+    """
+    if all(map(_is_number, names)) and not any(map(_is_number, class_names)):
+        return _numbers(path, names, len(class_names))
+    for name in names:
+        if name not in class_names:
+            remedy = nearest(name, class_names)
+            refuse(WHO, f"classes of {path} must be the run's", repr(name), remedy)
+    return [class_names.index(name) for name in names]
+
+
+def _numbers(path: str, names: tuple[str, ...], num_classes: int) -> list[int]:
+    numbers = [int(name) for name in names]
+    for name, number in zip(names, numbers, strict=True):
+        if number >= num_classes:
+            rule = f"classes of {path} must be numbers in 0..{num_classes - 1} (or the run's names)"
+            refuse(WHO, rule, name)
+        if numbers.count(number) > 1:
+            refuse(WHO, f"classes of {path} must be different numbers", f"{number} twice")
+    return numbers
+
+
+def _is_number(name: str) -> bool:
+    return name.isascii() and name.isdigit()
+
+
+SPLITS = ("test", "validation")  # names of what a run is measured on
+FORMS = "NAME=FOLDER, NAME=FILE.npz (images, labels), or NAME=IMAGES.npy,LABELS.npy"
+
+
+def read_all_also(
+    texts: Sequence[str], class_names: tuple[str, ...], size: int, resize: int | None = None
+) -> dict[str, Source]:
+    """Every second test set by its name; a name given twice is refused."""
+    found: dict[str, Source] = {}
+    for text in texts:
+        name, source = read_also(text, class_names, size, resize)
+        if name in found:
+            refuse(WHO, "second test sets must have different names", f"{name} twice")
+        found[name] = source
+    return found
+
+
+def read_also(
+    text: str, class_names: tuple[str, ...], size: int, resize: int | None = None
+) -> tuple[str, Source]:
+    """A second test set from `--also NAME=PATH`; its labels are those of `class_names`.
+
+    A folder has a folder for each class, called by its name or by its number in the run;
+    arrays hold uint8 images [N, H, W, 3] (or channels first) and class numbers [N]. `size` is
+    the edge of the run's images: a folder's are brought to it, by way of the short edge
+    `resize`, arrays must have it.
+    """
+    name, found, path = text.partition("=")
+    if not found or not name or not path:
+        refuse(WHO, f"also must be {FORMS}", repr(text))
+    if name in SPLITS:
+        refuse(WHO, f"the name of a second test set must not be {name!r}", repr(text))
+    if Path(path).is_dir():
+        return name, from_folder(path, class_names, size, resize)
+    images, labels = _arrays(path)
+    return name, _from_arrays(path, images, labels, len(class_names), size)
+
+
+def _arrays(path: str) -> tuple[Any, Any]:
+    files = path.split(",")
+    try:
+        if len(files) == 2:
+            return _load(files[0], np.ndarray), _load(files[1], np.ndarray)
+        with _load(path, NpzFile) as packed:
+            return packed["images"], packed["labels"]
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as broken:
+        refuse(WHO, f"also must be {FORMS}", f"{path} ({broken})")
+
+
+def _load(file: str, kind: type) -> Any:
+    found = np.load(file, allow_pickle=False)
+    if not isinstance(found, kind):
+        raise ValueError(f"{type(found).__name__}, not {kind.__name__}")
+    return found
+
+
+def _from_arrays(path: str, images: Any, labels: Any, num_classes: int, size: int) -> Source:
+    if images.ndim == 4 and images.shape[3] == 3:
+        images = images.transpose(0, 3, 1, 2)
+    if images.ndim != 4 or images.shape[1] != 3 or images.dtype != np.uint8 or not len(images):
+        rule = f"images of {path} must be uint8 [N, H, W, 3]"
+        refuse(WHO, rule, f"{images.dtype} {list(images.shape)}")
+    if images.shape[2:] != (size, size):
+        rule = f"images of {path} must be {size} x {size} pixels as the run's"
+        refuse(WHO, rule, f"{images.shape[2]} x {images.shape[3]}")
+    if labels.shape != (len(images),) or labels.dtype.kind not in "iu":
+        rule = f"labels of {path} must be {len(images)} whole numbers"
+        refuse(WHO, rule, f"{labels.dtype} {list(labels.shape)}")
+    numbers: Tensor = torch.from_numpy(labels.astype(np.int64))
+    if int(numbers.min()) < 0 or int(numbers.max()) >= num_classes:
+        rule = f"labels of {path} must be in 0..{num_classes - 1}"
+        refuse(WHO, rule, f"{int(numbers.min())}..{int(numbers.max())}")
+    return Images(torch.from_numpy(np.ascontiguousarray(images)), numbers)

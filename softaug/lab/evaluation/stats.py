@@ -1,0 +1,361 @@
+"""What a handful of seeds and a test set can show: means, intervals and verdicts.
+
+Two sources of chance are kept apart. Over *seeds*: would the method do it again? Student's t
+on differences paired by seed. Over *images*: would these two trained networks differ on other
+images of the kind? The bootstrap of `softaug.lab.evaluation.stats`.
+"""
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from softaug.checks import check_whole, describe, refuse
+
+
+def t_quantile(level: float, freedom: int) -> float:
+    """The t with |T| <= t in a share `level` of cases: 1.96 for 0.95 and many degrees.
+
+    >>> round(t_quantile(0.95, 2), 3), round(t_quantile(0.95, 10_000), 3)
+    (4.303, 1.96)
+    """
+    low, high = 0.0, math.pi / 2
+    for _ in range(60):  # bisection to the last bit of the angle
+        middle = (low + high) / 2
+        low, high = (middle, high) if _central_share(middle, freedom) < level else (low, middle)
+    return math.sqrt(freedom) * math.tan(low)
+
+
+def _central_share(angle: float, freedom: int) -> float:
+    """P(|T| <= t) at t = sqrt(freedom) tan(angle); Abramowitz and Stegun 26.7.3 and 26.7.4."""
+    odd = freedom % 2
+    square = math.cos(angle) ** 2
+    term = math.cos(angle) if odd else 1.0
+    total = 0.0
+    for power in range(odd, freedom - 1, 2):
+        total += term
+        term *= square * (power + 1) / (power + 2)
+    inner = math.sin(angle) * total
+    return 2 / math.pi * (angle + inner) if odd else inner
+
+
+Word = Literal["better", "worse", "no difference shown", "not tested"]
+
+_ROUNDING = 1e-9  # of a mean: equal differences of shares have such an s.e., or 0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Mean over `n` seeds and its standard error; a single seed has none."""
+
+    mean: float
+    se: float | None
+    n: int
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value with the ends of its interval; `n` seeds or images, `level` such as 0.95."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+    level: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a comparison shows, and over how many seeds or images.
+
+    >>> print(Verdict("better", 5, "seeds"))
+    better (n = 5 seeds)
+    >>> print(Verdict("worse", 10000, "images"))
+    worse (n = 10000 images, one pair of runs)
+    """
+
+    word: Word
+    n: int
+    over: Literal["seeds", "images"]
+
+    def __str__(self) -> str:
+        unit = self.over if self.n != 1 else self.over.removesuffix("s")
+        pair = ", one pair of runs" if self.over == "images" else ""
+        return f"{self.word} (n = {self.n} {unit}{pair})"
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """Mean and its standard error: the sample sd over the root of n.
+
+    A NaN among the values (a diverged run) makes both NaN: it is not left out.
+
+    >>> estimate([1.0, 2.0, 3.0])
+    Estimate(mean=2.0, se=0.5773502691896258, n=3)
+    """
+    n = len(values)
+    if n == 0:
+        refuse("estimate", "values must not be empty", describe(values))
+    wide = torch.tensor(values, dtype=torch.float64)
+    se = float(wide.std()) / math.sqrt(n) if n > 1 else None
+    return Estimate(float(wide.mean()), se, n)
+
+
+def paired_difference(
+    first: Mapping[Hashable, float], second: Mapping[Hashable, float]
+) -> Estimate:
+    """`first` minus `second`, each {seed: value}, over the seeds that both have.
+
+    Pairing takes out what a seed does to both (initial weights, order of the images).
+
+    >>> paired_difference({0: 1.0, 1: 3.0, 2: 9.0}, {0: 0.5, 1: 2.0})
+    Estimate(mean=0.75, se=0.25, n=2)
+    """
+    common = [seed for seed in first if seed in second]
+    if not common:
+        got = f"{list(first)[:5]} and {list(second)[:5]}"
+        refuse("paired_difference", "both must have a seed in common", got)
+    return estimate([first[seed] - second[seed] for seed in common])
+
+
+def seed_interval(found: Estimate, level: float = 0.95) -> Interval:
+    """Student's t interval of a mean over at least two seeds.
+
+    >>> found = seed_interval(Estimate(1.0, 0.1, 3))
+    >>> round(found.low, 4), round(found.high, 4)
+    (0.5697, 1.4303)
+    """
+    check_level("seed_interval", level)
+    if found.se is None:
+        remedy = "one seed has no spread: run more, or use an interval over images"
+        refuse("seed_interval", "an interval over seeds needs at least 2", found.n, remedy)
+    reach = t_quantile(level, found.n - 1) * found.se
+    return Interval(found.mean, found.mean - reach, found.mean + reach, found.n, level)
+
+
+def verdict(
+    by_seed: Estimate | None = None,
+    by_image: Interval | None = None,
+    *,
+    higher_is_better: bool = False,
+) -> Verdict:
+    """Better or worse if the 95 % interval of the paired difference excludes 0.
+
+    The difference is "ours minus theirs". With two seeds or more it is judged over seeds
+    alone (`paired_difference`, Student's t); with fewer over images (`bootstrap_difference`,
+    at the interval's own level), if that is given; else nothing is tested. Seeds that all
+    differ by the same amount say nothing of their spread: they count as fewer.
+
+    Limits. "No difference shown" is not "equal": with 2 seeds a difference must be 12.7, with
+    3 seeds 4.3 standard errors to show. Student's t takes differences to be about normal. Of
+    20 comparisons of equal models one will seem to differ. Over images only, the verdict is
+    about two trained networks, not about their recipes: another seed may turn it.
+
+    >>> verdict(Estimate(-0.02, 0.002, 3)).word
+    'better'
+    >>> print(verdict(Estimate(-0.02, 0.005, 3)))
+    no difference shown (n = 3 seeds)
+    >>> print(verdict(by_image=Interval(0.2, 0.1, 0.3, 500, 0.95), higher_is_better=True))
+    better (n = 500 images, one pair of runs)
+    >>> print(verdict(Estimate(-0.02, 0.0, 2)))
+    not tested (n = 2 seeds)
+    """
+    if by_seed is not None and can_be_judged(by_seed):
+        return Verdict(_word(seed_interval(by_seed), higher_is_better), by_seed.n, "seeds")
+    if by_image is not None:
+        return Verdict(_word(by_image, higher_is_better), by_image.n, "images")
+    if by_seed is None:
+        refuse("verdict", "a difference by seed or by image is needed", "neither")
+    return Verdict("not tested", by_seed.n, "seeds")
+
+
+def can_be_judged(found: Estimate) -> bool:
+    """Whether Student's t may judge a difference: not one seed, not the same each time.
+
+    Two equal differences are a coincidence (errors are counts), not certainty. A difference
+    of 0 each time is none.
+
+    >>> can_be_judged(Estimate(-0.01, 0.0, 2)), can_be_judged(Estimate(0.0, 0.0, 2))
+    (False, True)
+    """
+    if found.se is None:
+        return False
+    return found.mean == 0 or not found.se <= _ROUNDING * abs(found.mean)  # NaN: judged
+
+
+def check_level(who: str, level: float) -> None:
+    """Refuse a level of confidence that is not between 0 and 1."""
+    if isinstance(level, bool) or not isinstance(level, float) or not 0 < level < 1:
+        refuse(who, "level must be between 0 and 1", describe(level), "0.95 is usual")
+
+
+def _word(interval: Interval, higher_is_better: bool) -> Word:
+    if interval.low > 0:
+        return "better" if higher_is_better else "worse"
+    if interval.high < 0:
+        return "worse" if higher_is_better else "better"
+    return "no difference shown"  # also where the ends are NaN
+
+
+Statistic = Callable[[Tensor], Tensor]
+
+_DRAWS = 2**20  # a chunk's: some 30 MB, whatever the numbers of images and resamples
+
+
+def bootstrap_interval(
+    values: Tensor,
+    statistic: Statistic | None = None,
+    *,
+    level: float = 0.95,
+    num_resamples: int = 1000,
+    seed: int = 0,
+) -> Interval:
+    """The mean of one value for each image, and its interval if other images were drawn.
+
+    `values` is [N]: `image_error`, `image_nll`, `image_brier`. For what is not a mean give
+    rows [N, F] and a `statistic` that turns means over images [R, F] into [R] numbers:
+    `bootstrap_interval(image_gap(probs, labels), summed_gap)` is the calibration error's. A
+    resample adds noise to every bin and so to that error; therefore the resamples' median is
+    laid on the value, which is always inside. What noise is in the value itself stays, more
+    the more the confidences spread: do not judge the difference of two models by it. The
+    network stays as it is: nothing is said of other seeds.
+
+    >>> found = bootstrap_interval(torch.tensor([0.0, 1.0] * 50))
+    >>> found.value, round(found.low, 1), round(found.high, 1)
+    (0.5, 0.4, 0.6)
+    """
+    who = "bootstrap_interval"
+    rows = _rows(who, "values", values, statistic)
+    return _interval(who, rows, statistic, level, num_resamples, seed)
+
+
+def bootstrap_intervals(
+    values: Mapping[str, Tensor],
+    *,
+    level: float = 0.95,
+    num_resamples: int = 1000,
+    seed: int = 0,
+) -> dict[str, Interval]:
+    """`bootstrap_interval` of several values of the same images, by name, at the cost of one.
+
+    Each is [N]. Every resample takes the same images of all; of two models' values give the
+    differences.
+
+    >>> found = bootstrap_intervals({"error": torch.tensor([0.0, 1.0]), "top5": torch.zeros(2)})
+    >>> found["error"].value, found["top5"].high
+    (0.5, 0.0)
+    """
+    who = "bootstrap_intervals"
+    if not values:
+        refuse(who, "values must not be empty", describe(values))
+    columns = [_rows(who, f"values of {name}", column, None) for name, column in values.items()]
+    for name, column in zip(values, columns, strict=True):
+        if len(column) != len(columns[0]):
+            rule = f"values of {name} must be of the same {len(columns[0])} images as the first"
+            refuse(who, rule, describe(values[name]))
+    _check_resampling(who, level, num_resamples, seed)
+    rows = torch.cat(columns, 1)
+    low, high = _ends(_resampled_means(rows, num_resamples, seed), level)
+    ends = zip(rows.mean(0).tolist(), low.tolist(), high.tolist(), strict=True)
+    return {
+        name: Interval(*found, len(rows), level) for name, found in zip(values, ends, strict=True)
+    }
+
+
+def bootstrap_difference(
+    first: Tensor,
+    second: Tensor,
+    statistic: Statistic | None = None,
+    *,
+    level: float = 0.95,
+    num_resamples: int = 1000,
+    seed: int = 0,
+) -> Interval:
+    """Interval of `first` minus `second`, two models' values of the same images in one order.
+
+    Every resample takes the same images of both. Arguments as in `bootstrap_interval`.
+
+    >>> one, two = torch.tensor([1.0, 0.0, 1.0]), torch.tensor([0.5, -0.5, 0.5])
+    >>> bootstrap_difference(one, two)
+    Interval(value=0.5, low=0.5, high=0.5, n=3, level=0.95)
+    """
+    who = "bootstrap_difference"
+    ours = _rows(who, "first", first, statistic)
+    theirs = _rows(who, "second", second, statistic)
+    if ours.shape != theirs.shape:
+        remedy = "both models must be measured on the same images"
+        refuse(who, f"second must be {list(first.shape)} as first", describe(second), remedy)
+    if statistic is None:
+        return _interval(who, ours - theirs, None, level, num_resamples, seed)
+    columns, measured = ours.shape[1], statistic
+
+    def difference(means: Tensor) -> Tensor:
+        return measured(means[:, :columns]) - measured(means[:, columns:])
+
+    return _interval(who, torch.cat([ours, theirs], 1), difference, level, num_resamples, seed)
+
+
+def _interval(
+    who: str,
+    rows: Tensor,
+    statistic: Statistic | None,
+    level: float,
+    num_resamples: int,
+    seed: int,
+) -> Interval:
+    _check_resampling(who, level, num_resamples, seed)
+    measure = statistic or _only
+    value = float(measure(rows.mean(0, keepdim=True)))
+    found = measure(_resampled_means(rows, num_resamples, seed))
+    if found.shape != (num_resamples,):
+        refuse(who, "statistic must turn means [R, F] into [R] numbers", describe(found))
+    if statistic is not None:
+        found = found - found.quantile(0.5) + value
+    low, high = _ends(found, level).tolist()
+    return Interval(value, low, high, len(rows), level)
+
+
+def _check_resampling(who: str, level: float, num_resamples: int, seed: int) -> None:
+    check_level(who, level)
+    check_whole(who, "num_resamples", num_resamples, least=1)
+    check_whole(who, "seed", seed, least=0)
+
+
+def _ends(found: Tensor, level: float) -> Tensor:
+    """Low and high ends, [2, ...], of resampled numbers [R, ...]."""
+    tail = (1 - level) / 2
+    return found.quantile(found.new_tensor([tail, 1 - tail]), dim=0)
+
+
+def _resampled_means(rows: Tensor, num_resamples: int, seed: int) -> Tensor:
+    """Means [R, F] of N rows drawn with replacement, R times."""
+    generator = torch.Generator().manual_seed(seed)
+    num = len(rows)
+    chunk = max(1, _DRAWS // num)
+    means = rows.new_empty(num_resamples, rows.shape[1])
+    for part in means.split(chunk):  # type: ignore[no-untyped-call]
+        picks = torch.randint(num, (len(part), num), generator=generator)
+        # How often each row was picked; one product then sums all columns.
+        picks += torch.arange(len(part))[:, None] * num
+        times = torch.bincount(picks.flatten(), minlength=len(part) * num)
+        torch.matmul(times.view(len(part), num).double(), rows / num, out=part)
+    return means
+
+
+def _rows(who: str, name: str, values: Any, statistic: Statistic | None) -> Tensor:
+    """Values as [N, F] float64 on the CPU."""
+    ndim = 1 if statistic is None else 2
+    if not isinstance(values, Tensor) or values.ndim != ndim or len(values) < 2:
+        shape = "[N]" if statistic is None else "[N, F], as there is a statistic,"
+        refuse(who, f"{name} must be a tensor {shape} of at least 2 images", describe(values))
+    if not bool(values.isfinite().all()):
+        image = int((~values.isfinite()).view(len(values), -1).any(1).nonzero()[0])
+        refuse(who, f"{name} must be finite", f"{values[image].tolist()} (image {image})")
+    return values.detach().cpu().double().view(len(values), -1)
+
+
+def _only(means: Tensor) -> Tensor:
+    """The one column of means [R, 1]."""
+    return means[:, 0]

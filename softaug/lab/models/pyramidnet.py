@@ -1,0 +1,108 @@
+"""PyramidNet (Han et al. 2017): every block is a little wider than the one before."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from softaug.lab.models.resnet import initialise
+
+
+class ShakeDrop(nn.Module):
+    """Keep a branch whole with probability `keep`, else scale it by a random factor.
+
+    The factor is even in (-1, 1) for the values and, independently, even in (0, 1) for the
+    gradients, one for each sample; whether to keep is one draw for the batch. In evaluation
+    the branch is scaled by the expected factor, which is `keep`.
+    """
+
+    def __init__(self, keep: float) -> None:
+        super().__init__()
+        self.keep = keep
+
+    def forward(self, branch: Tensor) -> Tensor:
+        if not self.training:
+            return branch * self.keep
+        kept = torch.rand((), device=branch.device) < self.keep
+        forward = torch.where(kept, 1.0, 2 * self._draw(branch) - 1)
+        backward = torch.where(kept, 1.0, self._draw(branch))
+        # The value is forward * branch, the gradient is that of backward * branch.
+        passed = backward * branch
+        return passed + (forward * branch - passed).detach()
+
+    def _draw(self, branch: Tensor) -> Tensor:
+        shape = (len(branch), 1, 1, 1)
+        return torch.rand(shape, dtype=branch.dtype, device=branch.device)
+
+    def extra_repr(self) -> str:
+        return f"keep={self.keep:g}"
+
+
+EXPANSION = 4  # output channels / width of a bottleneck
+FIRST_WIDTH = 16
+
+
+class PyramidBottleneck(nn.Module):
+    """1 x 1, 3 x 3, 1 x 1 convolutions between four BNs; the carried input is zero-padded."""
+
+    def __init__(self, inputs: int, width: int, stride: int, keep: float) -> None:
+        super().__init__()
+        outputs = width * EXPANSION
+        self.branch = nn.Sequential(
+            nn.BatchNorm2d(inputs),
+            nn.Conv2d(inputs, width, 1, bias=False),
+            nn.BatchNorm2d(width),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(width, width, 3, stride, padding=1, bias=False),
+            nn.BatchNorm2d(width),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(width, outputs, 1, bias=False),
+            nn.BatchNorm2d(outputs),
+        )
+        self.shake = ShakeDrop(keep)
+        self.stride, self.extra = stride, outputs - inputs
+
+    def forward(self, x: Tensor) -> Tensor:
+        carried = x if self.stride == 1 else F.avg_pool2d(x, self.stride)
+        carried = F.pad(carried, (0, 0, 0, 0, 0, self.extra))
+        shaken: Tensor = self.shake(self.branch(x))
+        return shaken + carried
+
+
+class PyramidNet(nn.Module):
+    """Three stages of (depth - 2) / 9 bottlenecks; `alpha` is added to the width in all.
+
+    ShakeDrop keeps a branch with a probability that falls linearly over the blocks to
+    `last_keep`.
+    """
+
+    def __init__(
+        self, depth: int, alpha: int, num_classes: int, channels: int = 3, last_keep: float = 0.5
+    ) -> None:
+        super().__init__()
+        per_stage = (depth - 2) // 9
+        num_blocks = 3 * per_stage
+        self.conv = nn.Conv2d(channels, FIRST_WIDTH, 3, padding=1, bias=False)
+        self.norm = nn.BatchNorm2d(FIRST_WIDTH)
+        features, blocks = FIRST_WIDTH, []
+        for place in range(1, num_blocks + 1):
+            width = round(FIRST_WIDTH + alpha * place / num_blocks)
+            stride = 2 if place in (per_stage + 1, 2 * per_stage + 1) else 1
+            keep = 1 - (1 - last_keep) * place / num_blocks
+            blocks.append(PyramidBottleneck(features, width, stride, keep))
+            features = width * EXPANSION
+        self.blocks = nn.Sequential(*blocks)
+        self.last_norm = nn.BatchNorm2d(features)
+        self.linear = nn.Linear(features, num_classes)
+        self.apply(initialise)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits [B, classes] of images [B, channels, H, W]."""
+        out = self.blocks(self.norm(self.conv(x)))
+        out = F.relu(self.last_norm(out))
+        logits: Tensor = self.linear(out.mean((2, 3)))
+        return logits
+
+
+def pyramidnet272(num_classes: int, channels: int = 3) -> PyramidNet:
+    """The paper's PyramidNet-272 (alpha 200) with ShakeDrop: 26.29 M parameters at 100 classes."""
+    return PyramidNet(272, 200, num_classes, channels)

@@ -1,0 +1,215 @@
+"""SimSiam (Chen and He 2021): each view predicts the other, without negatives."""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from softaug.checks import check_whole, describe, eager_on_cpu, refuse
+from softaug.softening import global_sum
+
+
+def perceptron(widths: Sequence[int], last_bias: bool = False) -> list[nn.Module]:
+    """Linear layers from width to width, with BatchNorm and ReLU between them.
+
+    A layer that BatchNorm follows has no bias: it would take it off again.
+    """
+    layers: list[nn.Module] = []
+    *inner, (inputs, outputs) = pairwise(widths)
+    for before, after in inner:
+        layers += [nn.Linear(before, after, bias=False), nn.BatchNorm1d(after), nn.ReLU()]
+    return [*layers, nn.Linear(inputs, outputs, bias=last_bias)]
+
+
+def check_widths(who: str, **widths: int) -> None:
+    """Refuse a width that is no whole number of at least 1."""
+    for name, width in widths.items():
+        check_whole(who, name, width, least=1)
+
+
+class SimSiamOutput(NamedTuple):
+    """What a network makes of two views; `simsiam_loss(*output)`."""
+
+    p1: Tensor  # [B, hidden], predicts z2
+    p2: Tensor  # [B, hidden], predicts z1
+    z1: Tensor  # [B, hidden], without a gradient
+    z2: Tensor  # [B, hidden], without a gradient
+
+
+class SimSiam(nn.Module):
+    """A backbone, a projector on it, and a predictor of the other view's projection.
+
+    The projector has `num_layers` of width `hidden`, each with BatchNorm, the last of these
+    without weights; the predictor narrows to `bottleneck`. The output's projections carry no
+    gradient (stop-gradient): with one, the constant answer would win. BatchNorm sees the views
+    one after the other.
+
+    >>> from softaug.lab.models import create, feature_extractor
+    >>> backbone, feature_size = feature_extractor(create("resnet8", num_classes=10))
+    >>> model = SimSiam(backbone, feature_size, hidden=32, bottleneck=8)
+    >>> output = model(torch.rand(4, 3, 32, 32), torch.rand(4, 3, 32, 32))
+    >>> simsiam_loss(*output).shape
+    torch.Size([4])
+    """
+
+    def __init__(
+        self,
+        backbone: nn.Module,
+        feature_size: int,
+        hidden: int = 2048,
+        bottleneck: int = 512,
+        num_layers: int = 3,
+    ) -> None:
+        super().__init__()
+        sizes = {"feature_size": feature_size, "hidden": hidden, "bottleneck": bottleneck}
+        check_widths("SimSiam", **sizes, num_layers=num_layers)
+        self.backbone = backbone
+        layers = perceptron([feature_size, *[hidden] * num_layers])
+        self.projector = nn.Sequential(*layers, nn.BatchNorm1d(hidden, affine=False))
+        self.predictor = nn.Sequential(*perceptron([hidden, bottleneck, hidden], last_bias=True))
+
+    def forward(self, first: Tensor, second: Tensor) -> SimSiamOutput:
+        """Predictions and projections of two views, [B, C, H, W] each."""
+        z1: Tensor = self.projector(self.backbone(first))
+        z2: Tensor = self.projector(self.backbone(second))
+        return SimSiamOutput(self.predictor(z1), self.predictor(z2), z1.detach(), z2.detach())
+
+
+def simsiam_loss(p1: Tensor, p2: Tensor, z1: Tensor, z2: Tensor) -> Tensor:
+    """Loss of each pair, [B], before any weighting: -1 where each view predicts the other.
+
+    The mean of the negative cosines of p1 to z2 and of p2 to z1, all [B, D]; 0 for right
+    angles. A z that needs a gradient is refused.
+
+    >>> x, y = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 2.0]])
+    >>> simsiam_loss(x, y, y, x), simsiam_loss(x, x, x, y)
+    (tensor([-1.]), tensor([-0.5000]))
+    """
+    for name, value in {"p1": p1, "p2": p2, "z1": z1, "z2": z2}.items():
+        _check_features("simsiam_loss", name, value)
+        if value.shape != p1.shape:
+            rule = f"{name} must have the shape of p1, {list(p1.shape)}"
+            refuse("simsiam_loss", rule, describe(value))
+    if z1.requires_grad or z2.requires_grad:
+        rule = "z1 and z2 must carry no gradient"
+        refuse("simsiam_loss", rule, "one that does", "give z.detach(): else all collapses")
+    return -(_cosine(p1, z2) + _cosine(p2, z1)) / 2
+
+
+def feature_std(features: Tensor) -> Tensor:
+    """How far the features [B, D] are from being one constant: 0 is collapsed, about 1 is even.
+
+    The standard deviation over the batch of each dimension of the features, which are scaled
+    to length 1; the mean over dimensions, times sqrt(D). Features that point in all directions
+    alike give 1, which nothing exceeds; a batch of one image gives 0.
+
+    >>> feature_std(torch.tensor([[3.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -5.0]]))
+    tensor(1.0000)
+    >>> feature_std(torch.tensor([[1.0, 2.0], [2.0, 4.0]]))
+    tensor(0.)
+    """
+    _check_features("feature_std", "features", features)
+    unit = F.normalize(_wide(features.detach()), dim=1)
+    return unit.std(dim=0, correction=0).mean() * math.sqrt(unit.shape[1])
+
+
+def _cosine(first: Tensor, second: Tensor) -> Tensor:
+    return F.cosine_similarity(_wide(first), _wide(second), dim=1)
+
+
+def _wide(values: Tensor) -> Tensor:
+    """At least float32, also in autocast."""
+    return values.to(torch.promote_types(values.dtype, torch.float32))
+
+
+def _check_features(who: str, name: str, value: Any) -> None:
+    floating = isinstance(value, Tensor) and value.is_floating_point()
+    if not floating or value.ndim != 2 or value.numel() == 0:
+        refuse(who, f"{name} must be a non-empty floating-point tensor [B, D]", describe(value))
+
+
+_EPSILON = 1e-5  # added to a variance, as BatchNorm does
+
+
+class BarlowTwins(nn.Module):
+    """A backbone and a projector of three layers of width `hidden` on it.
+
+    `model(first, second)` gives the projections of two views, [B, hidden] each, for
+    `barlow_twins_loss`, which scales them itself.
+    """
+
+    def __init__(self, backbone: nn.Module, feature_size: int, hidden: int = 2048) -> None:
+        super().__init__()
+        check_widths("BarlowTwins", feature_size=feature_size, hidden=hidden)
+        self.backbone = backbone
+        self.projector = nn.Sequential(*perceptron([feature_size, hidden, hidden, hidden]))
+
+    def forward(self, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+        """Projections of two views, [B, C, H, W] each."""
+        return self.projector(self.backbone(first)), self.projector(self.backbone(second))
+
+
+def barlow_twins_loss(
+    z1: Tensor, z2: Tensor, weights: Tensor | None = None, redundancy: float = 0.005
+) -> Tensor:
+    """Loss of a batch, a scalar: 0 where the views' cross-correlation is the identity.
+
+    The sum over dimensions of (1 - c_ii)^2, and `redundancy` times the sum of c_ij^2 over pairs
+    of different ones. `weights` [B] >= 0 enter the correlation, see `cross_correlation`.
+    """
+    correlation = cross_correlation(z1, z2, weights)
+    agree = correlation.diagonal()
+    apart = correlation.square().sum() - agree.square().sum()
+    return (1 - agree).square().sum() + redundancy * apart
+
+
+def cross_correlation(z1: Tensor, z2: Tensor, weights: Tensor | None = None) -> Tensor:
+    """Correlation of each dimension of `z1` [B, D] with each of `z2` over the batch, [D, D].
+
+    A pair counts in all means, variances and products by its weight: one of weight 0 might as
+    well not be there, one of weight 2 is there twice; only ratios of weights matter. Sums are
+    over all processes, which then must call this together; see `global_sum` on gradients.
+
+    >>> z = torch.tensor([[1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]])
+    >>> cross_correlation(z, -z).round(decimals=3)
+    tensor([[-1.,  0.],
+            [ 0., -1.]])
+    """
+    worth = _check("cross_correlation", z1, z2, weights)[:, None]  # [B, 1]
+    both = torch.cat([z1, z2], dim=1).to(worth.dtype)  # [B, 2 D]
+    with torch.autocast(z1.device.type, enabled=False):  # else products are in half precision
+        return _correlation(both, worth)
+
+
+def _correlation(both: Tensor, worth: Tensor) -> Tensor:
+    sums = global_sum(torch.cat([(worth * both).sum(0), worth.sum(0)]))
+    total = torch.where(sums[-1] > 0, sums[-1], 1)  # all-zero weights give no correlation, not NaN
+    away = both - sums[:-1] / total
+    first, second = away.chunk(2, dim=1)
+    products = (worth * first).T @ second
+    squares = (worth * away.square()).sum(0)
+    means = global_sum(torch.cat([squares, products.flatten()])) / total
+    sd1, sd2 = (means[: len(squares)] + _EPSILON).sqrt().chunk(2)
+    return means[len(squares) :].view_as(products) / (sd1[:, None] * sd2)
+
+
+def _check(who: str, z1: Any, z2: Any, weights: Any) -> Tensor:
+    """The weight of each pair, [B], at least float32."""
+    for name, value in {"z1": z1, "z2": z2}.items():
+        if not isinstance(value, Tensor) or value.ndim != 2 or not value.is_floating_point():
+            refuse(who, f"{name} must be a floating-point tensor [B, D]", describe(value))
+    if z1.shape != z2.shape:
+        refuse(who, f"z2 must have the shape of z1, {list(z1.shape)}", describe(z2))
+    wide = torch.promote_types(z1.dtype, torch.float32)
+    if weights is None:
+        return torch.ones(len(z1), dtype=wide, device=z1.device)
+    if not isinstance(weights, Tensor) or weights.shape != z1.shape[:1]:
+        rule = f"weights must be a tensor [B] with one for each of the {len(z1)} pairs"
+        refuse(who, rule, describe(weights))
+    if eager_on_cpu(weights) and not bool((weights >= 0).all()):  # also where one is NaN
+        refuse(who, "weights must be >= 0", float(weights[~(weights >= 0)][0]))
+    return weights.to(wide)

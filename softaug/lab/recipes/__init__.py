@@ -1,0 +1,65 @@
+"""The paper's rows as recipes: frozen, typed, named."""
+
+from softaug.lab.recipes.augment import (
+    NormalOffsets,
+    NormalWindows,
+    Pace,
+    UniformOffsets,
+    UniformWindows,
+)
+from softaug.lab.recipes.catalog import entries, find
+from softaug.lab.recipes.config import (
+    Augment,
+    Compute,
+    Cutout,
+    DataSpec,
+    LossSpec,
+    Mix,
+    Noise,
+    Optim,
+    Recipe,
+)
+from softaug.lab.recipes.paper_numbers import PaperNumber
+from softaug.lab.recipes.registry import Entry, header
+from softaug.lab.recipes.serialize import as_dict, differences, from_dict
+from softaug.lab.recipes.ssl_config import (
+    AnyRecipe,
+    BarlowTwinsSpec,
+    PairSpec,
+    PretrainRecipe,
+    ProbeSpec,
+    SimSiamSpec,
+    ViewsSpec,
+)
+
+__all__ = [
+    "AnyRecipe",
+    "Augment",
+    "BarlowTwinsSpec",
+    "Compute",
+    "Cutout",
+    "DataSpec",
+    "Entry",
+    "LossSpec",
+    "Mix",
+    "Noise",
+    "NormalOffsets",
+    "NormalWindows",
+    "Optim",
+    "Pace",
+    "PairSpec",
+    "PaperNumber",
+    "PretrainRecipe",
+    "ProbeSpec",
+    "Recipe",
+    "SimSiamSpec",
+    "UniformOffsets",
+    "UniformWindows",
+    "ViewsSpec",
+    "as_dict",
+    "differences",
+    "entries",
+    "find",
+    "from_dict",
+    "header",
+]

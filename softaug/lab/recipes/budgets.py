@@ -1,0 +1,155 @@
+"""Rows for studies of small budgets: 5,000 images, small networks, three lengths.
+
+The baseline's batch and learning rate, and the crop's sigma and k, were chosen on held-out
+training images (docs/evidence.md). Every arm is the baseline plus what it is called after.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from softaug.lab.recipes.augment import NormalOffsets, Pace, UniformOffsets
+from softaug.lab.recipes.config import Augment, DataSpec, Optim, Recipe
+from softaug.lab.recipes.registry import (
+    Entry,
+    cropped,
+    derive,
+    root,
+    row_name,
+    softened,
+    with_policy,
+)
+
+MODEL, DEEPER, DEEPER_EPOCHS = "resnet8-s2", "resnet20", (15, 40)
+NUM_IMAGES = 5000
+CLASSES = {"cifar10": 10, "cifar100": 100, "fashion-mnist": 10}
+UNSEEN = "fashion-mnist"  # no setting was chosen on it
+EPOCHS = (15, 40, 120)
+MIDDLE = 40
+TUNED = 0.1, 1.0  # sigma, k
+PAPER = 0.3, 2.0
+SOFT = {"cifar10": ((0.05, 1.0), TUNED, (0.2, 1.0), PAPER), "cifar100": (TUNED, PAPER)}
+FIRST = 0.05, 1.5  # sigma and k of what is paced
+PACED, PACE = "paced", Pace("accuracy-hold")
+OTHER_PACES = {  # beside it, at the middle length
+    "paced-accuracy-line": Pace("accuracy-line"),
+    "paced-held-out-gap": Pace("held-out-gap", held_out=NUM_IMAGES // 10),
+    "paced-confidence-match": Pace("confidence-match", find_k=True),
+    "paced-by-class": Pace("accuracy-hold", by="class", least=FIRST[0] / 2),
+    "paced-by-sample": Pace("accuracy-hold", by="sample", least=FIRST[0] / 2),
+}
+# One thread of an AMD EPYC, evaluation included.
+_MINUTES = {MODEL: {15: 2, 40: 5, 120: 13}, DEEPER: {15: 6, 40: 14}}
+_POLICIES: tuple[Literal["randaugment", "trivialaugment"], ...] = ("randaugment", "trivialaugment")
+
+
+def budget_name(data: str, epochs: int, arm: str, model: str = MODEL) -> str:
+    """What the row of an arm is called.
+
+    >>> budget_name("cifar10", 40, "hard")
+    'cifar10-resnet8-s2-5000x40-hard'
+    """
+    return row_name(data, model, f"{NUM_IMAGES}x{epochs}-{arm}")
+
+
+def crop_arm(words: str, sigma: float, k: float | None = None) -> str:
+    """What an arm with normal offsets is called.
+
+    >>> crop_arm("target", 0.1, 1), crop_arm("hard-labels", 0.3)
+    ('target-sigma0.1-k1', 'hard-labels-sigma0.3')
+    """
+    return f"{words}-sigma{sigma:g}" + ("" if k is None else f"-k{k:g}")
+
+
+def budget_entries() -> list[Entry]:
+    """Soft and paced crops beside the baseline at each length; more arms at the middle one."""
+    baselines = [_hard(data, epochs) for data in SOFT for epochs in EPOCHS]
+    deeper = [_hard(data, epochs, DEEPER) for data in SOFT for epochs in DEEPER_EPOCHS]
+    unseen = _hard(UNSEEN, MIDDLE)
+    return [
+        *[row for hard in baselines for row in _beside_hard(hard, SOFT[hard.recipe.data.name])],
+        *_middle_arms(_hard("cifar10", MIDDLE)),
+        *[row for hard in (*deeper, unseen) for row in _beside_hard(hard, (TUNED, PAPER))],
+    ]
+
+
+def _beside_hard(hard: Entry, crops: Sequence[tuple[float, float]]) -> list[Entry]:
+    """The baseline, soft crops, and one that paces itself."""
+    return [hard, *[_crop(hard, "target", *crop) for crop in crops], _paced(hard)]
+
+
+def _hard(data: str, epochs: int, model: str = MODEL) -> Entry:
+    recipe = Recipe(
+        name=budget_name(data, epochs, "hard", model),
+        model=model,
+        data=DataSpec(data, per_class=NUM_IMAGES // CLASSES[data]),
+        augment=Augment(crop=UniformOffsets(4, fill=_fill(data))),
+        optim=Optim(lr=0.1),
+        epochs=epochs,
+        batch=32,
+    )
+    about = f"5,000 images, {epochs} epochs: hard crops of up to 4 pixels"
+    return root(recipe, about, f"about {_MINUTES[model][epochs]} minutes on one CPU core")
+
+
+def _fill(data: str) -> Literal["data-mean", "black"]:
+    """Clothes are photographed on black."""
+    return "black" if data == UNSEEN else "data-mean"
+
+
+def _normal(hard: Entry, sigma: float, k: float) -> NormalOffsets:
+    """Offsets of this spread, with the baseline's fill."""
+    return NormalOffsets(sigma=sigma, k=k, fill=_fill(hard.recipe.data.name))
+
+
+def _paced(hard: Entry, arm: str = PACED, pace: Pace = PACE) -> Entry:
+    """A near crop at first; then training sets its sigma."""
+    augment = replace(cropped(hard.recipe, _normal(hard, *FIRST)), pace=pace)
+    by = "" if pace.by == "all" else f", each {pace.by} its own"
+    lost = f", {pace.held_out} images held out" if pace.held_out else ""
+    about = f"Crops whose sigma follows training ({pace.rule}{by}{lost}); softened: target"
+    return _arm(hard, arm, about, augment=augment, loss=softened(hard.recipe, "target"))
+
+
+def _arm(parent: Entry, arm: str, about: str, **changes: Any) -> Entry:
+    return derive(parent, f"{NUM_IMAGES}x{parent.recipe.epochs}-{arm}", about, **changes)
+
+
+def _crop(
+    hard: Entry, soften: Literal["target", "weight", "both"], sigma: float, k: float
+) -> Entry:
+    """Normal offsets of this spread; the target softens, the weight, or both."""
+    return _arm(
+        hard,
+        crop_arm(soften, sigma, k),
+        f"Crops of sigma {sigma:g}, k {k:g}; softened: {soften}",
+        augment=cropped(hard.recipe, _normal(hard, sigma, k)),
+        loss=softened(hard.recipe, soften),
+    )
+
+
+def _hard_labels(hard: Entry, sigma: float) -> Entry:
+    about = f"Crops of sigma {sigma:g} with hard labels"
+    augment = cropped(hard.recipe, NormalOffsets(sigma=sigma))
+    return _arm(hard, crop_arm("hard-labels", sigma), about, augment=augment)
+
+
+def _middle_arms(hard: Entry) -> list[Entry]:
+    """Other ways to soften the tuned crop and to pace, crops with hard labels, and policies."""
+    soft, both = _crop(hard, "target", *TUNED), _crop(hard, "both", *TUNED)
+    as_released = replace(both.recipe.loss, weighting="batch_mean")
+    about = "Softened: both, each loss by the mean weight of its batch"
+    return [
+        *[_hard_labels(hard, sigma) for sigma in (TUNED[0], PAPER[0])],
+        _crop(hard, "weight", *TUNED),
+        both,
+        _arm(both, crop_arm("both-batch-mean", *TUNED), about, loss=as_released),
+        *[_beside(parent, policy) for policy in _POLICIES for parent in (hard, soft)],
+        *[_paced(hard, arm, pace) for arm, pace in OTHER_PACES.items()],
+    ]
+
+
+def _beside(parent: Entry, policy: Literal["randaugment", "trivialaugment"]) -> Entry:
+    arm = parent.recipe.name.partition(f"x{parent.recipe.epochs}-")[2]
+    augment = with_policy(parent.recipe, policy)
+    return _arm(parent, f"{arm}-{policy}", f"The same after {policy}", augment=augment)

@@ -1,0 +1,147 @@
+"""What a recipe becomes where there is less compute than the paper had.
+
+| | paper | cpu | smoke |
+|---|---|---|---|
+| CIFAR-10 | all | 500 images a class, 40 epochs | 10 digits a class, 1 epoch |
+| CIFAR-100 | all | 100 images a class, 40 epochs | 10 digits a class, 1 epoch |
+| ImageNet | all | Imagenette: 100 a class, 64 pixels, 60 epochs | 4 a class, 32 pixels, 1 epoch |
+| ResNet-18, WRN-28-10, ImageNet's ResNet-50 | as it is | resnet8-s2 | resnet8 |
+| other networks | as they are | not at this scale | resnet8 |
+| SimSiam | as it is | the catalogue's small rows; the learning rate in proportion | tiny heads |
+| 5-Ensemble | 5 | 5 | 2 |
+
+Everything else is the row's own at every scale: sigma, k, alpha, what softens, the policy.
+Digits have half of CIFAR's edge, and so have the lengths in pixels of their crops and patches.
+"""
+
+from dataclasses import replace
+from typing import Literal, get_args
+
+from softaug.lab.recipes.augment import UniformOffsets
+from softaug.lab.recipes.catalog import find
+from softaug.lab.recipes.config import Augment, DataSpec, Recipe
+from softaug.lab.recipes.paper_tables import Exhibit
+from softaug.lab.recipes.registry import learner_name
+from softaug.lab.recipes.ssl_config import AnyRecipe, PretrainRecipe, ProbeSpec, SimSiamSpec
+
+Scale = Literal["paper", "cpu", "smoke"]
+SCALES: tuple[Scale, ...] = get_args(Scale)
+SMALL_NET = "resnet8-s2"
+STANDS_FOR = ("resnet18", "wrn28-10", "imagenet-resnet50")
+PER_CLASS = {"cifar10": 500, "cifar100": 100, "imagenette": 100}
+EPOCHS = {"cifar10": 40, "cifar100": 40, "imagenette": 60}
+PHOTOS = "imagenette"
+PAPER_LR = 0.2  # SimSiam's
+
+
+def scaled(exhibit: Exhibit, scale: Scale, photos: str = PHOTOS) -> dict[str, AnyRecipe | str]:
+    """Each recipe of an exhibit at a scale, by its name in the catalogue, or why there is none.
+
+    No exhibit has a row twice: of networks that become the same one, the first has it.
+    """
+    found: dict[str, AnyRecipe | str] = {}
+    taken: dict[str, str] = {}
+    for name in exhibit.recipes:
+        recipe = _of_exhibit(exhibit, find(name).recipe, scale, photos)
+        if not isinstance(recipe, str):
+            first = taken.setdefault(recipe.name, name)
+            if first != name:
+                recipe = f"it would be {recipe.name}, which stands for {first} already"
+        found[name] = recipe
+    return found
+
+
+def _of_exhibit(exhibit: Exhibit, recipe: AnyRecipe, scale: Scale, photos: str) -> AnyRecipe | str:
+    """The paper's recipes are made smaller; those of a study are of the cpu scale."""
+    if exhibit.of_paper or scale == "smoke":
+        return at_scale(recipe, scale, photos)
+    return recipe if scale == "cpu" else "a study of ours for the scale cpu"
+
+
+def at_scale(recipe: AnyRecipe, scale: Scale, photos: str = PHOTOS) -> AnyRecipe | str:
+    """The recipe at a scale, under a name that says so, or the reason why there is none.
+
+    `photos` is the data set that takes the place of ImageNet at the smoke scale.
+    """
+    if scale == "paper":
+        return recipe
+    if scale == "smoke":
+        return _smoke(recipe, photos)
+    if recipe.model not in STANDS_FOR:
+        return f"no small network stands for {recipe.model}"
+    return _cpu_pairs(recipe) if isinstance(recipe, PretrainRecipe) else _cpu(recipe)
+
+
+def _arm(recipe: AnyRecipe) -> str:
+    """What the row is called after its data and network."""
+    learner = learner_name(recipe).removeprefix(f"{recipe.data.name}-")
+    return recipe.name.removeprefix(f"{recipe.data.name}-{learner}-")
+
+
+def _cpu(recipe: Recipe) -> Recipe:
+    data, arm = recipe.data.name, _arm(recipe)
+    if data == "imagenet":
+        data = PHOTOS
+        small = find(f"{PHOTOS}-{SMALL_NET}-baseline").recipe
+        assert isinstance(small, Recipe)
+        recipe = replace(small, augment=recipe.augment, loss=recipe.loss)
+    return replace(
+        recipe,
+        name=f"cpu-{data}-{SMALL_NET}-{arm}",
+        model=SMALL_NET,
+        data=replace(recipe.data, per_class=PER_CLASS[data]),
+        epochs=EPOCHS[data],
+    )
+
+
+def _cpu_pairs(recipe: PretrainRecipe) -> PretrainRecipe:
+    """The catalogue's small row with the weights of this one; learning rates keep their ratio."""
+    small = find(f"{recipe.data.name}-simsiam-{SMALL_NET}-baseline").recipe
+    assert isinstance(small, PretrainRecipe)
+    lr = small.optim.lr * recipe.optim.lr / PAPER_LR
+    return replace(
+        small,
+        name=f"cpu-{recipe.data.name}-simsiam-{SMALL_NET}-{_arm(recipe)}",
+        weight=recipe.weight,
+        optim=replace(small.optim, lr=round(lr, 6)),
+    )
+
+
+def _smoke(recipe: AnyRecipe, photos: str) -> AnyRecipe:
+    digits = DataSpec("digits", per_class=10)
+    if isinstance(recipe, PretrainRecipe):
+        return replace(
+            recipe,
+            name=f"smoke-{recipe.name}",
+            model="resnet8",
+            data=digits,
+            method=SimSiamSpec(hidden=16, bottleneck=4, num_layers=2),
+            epochs=1,
+            batch=50,
+            probe=ProbeSpec(epochs=1, batch=50),
+        )
+    of_photos = recipe.data.name == "imagenet"
+    return replace(
+        recipe,
+        name=f"smoke-{recipe.name}",
+        model="resnet8",
+        data=DataSpec(photos, per_class=4, size=32) if of_photos else digits,
+        augment=recipe.augment if of_photos else _for_digits(recipe.augment),
+        optim=replace(recipe.optim, warmup_epochs=0.0),
+        epochs=1,
+        batch=20 if of_photos else 50,
+        members=min(recipe.members, 2),
+    )
+
+
+def _for_digits(augment: Augment) -> Augment:
+    """Lengths in pixels for images of half the edge, and fewer images held out."""
+    crop, cutout, pace = augment.crop, augment.cutout, augment.pace
+    if isinstance(crop, UniformOffsets):
+        crop = replace(crop, reach=crop.reach // 2)
+    return replace(
+        augment,
+        crop=crop,
+        cutout=replace(cutout, length=cutout.length // 2),
+        pace=replace(pace, held_out=min(pace.held_out, 10)),
+    )

@@ -1,0 +1,162 @@
+"""A recipe as plain values and back, and what two recipes differ in."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, fields, is_dataclass
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from softaug.checks import check_choice, describe, nearest, refuse
+from softaug.lab.recipes.augment import Pace
+from softaug.lab.recipes.ssl_config import AnyRecipe
+
+ABSENT = "(absent)"
+# What tables of recipes once did not have, oldest first, and what leaves all as it was.
+LATER: dict[str, dict[str, Any]] = {
+    "augment": {"pace": asdict(Pace())},
+    "augment.pace": {"by": "all", "since": None, "settle": 0.0},
+}
+
+
+def as_dict(recipe: AnyRecipe) -> dict[str, Any]:
+    """The recipe as JSON holds it: dicts, lists, strings, numbers, booleans and None."""
+    plain: dict[str, Any] = json.loads(json.dumps(asdict(recipe)))
+    return plain
+
+
+def from_dict(values: Mapping[str, Any]) -> AnyRecipe:
+    """The recipe that `as_dict` made `values` from; the keys say of which kind it is.
+
+    Every field must be there, known and of its type, so no typing error becomes a default; only
+    fields that are younger than a recipe may be missing in it.
+    """
+    recipe: AnyRecipe = _build(AnyRecipe, as_of_today(values), "")
+    return recipe
+
+
+def as_of_today(values: Any) -> Any:
+    """A recipe of whatever age, with fields that came later at what leaves all as it was."""
+    for path, added in LATER.items():
+        values = _with(values, path.split("."), added)
+    return _without_idle_pace(values)
+
+
+def _without_idle_pace(values: Any) -> Any:
+    """The same where something is paced; else the other settings are today's, and do nothing."""
+    match values:
+        case {"augment": {"pace": {"rule": "none"}} as augment}:
+            return {**values, "augment": {**augment, "pace": asdict(Pace())}}
+    return values
+
+
+def _with(values: Any, path: list[str], added: Mapping[str, Any]) -> Any:
+    """`values` whose table at `path`, if there is one, has what is `added` too."""
+    if not isinstance(values, Mapping):
+        return values
+    if not path:
+        return {**added, **values}
+    first, *rest = path
+    return {**values, first: _with(values[first], rest, added)} if first in values else values
+
+
+def _build(kind: Any, value: Any, path: str) -> Any:
+    """`value` as the type `kind`; `path` is its dotted name, empty for the recipe itself."""
+    if get_origin(kind) is UnionType:
+        return _build_union(get_args(kind), value, path)
+    if get_origin(kind) is Literal:
+        check_choice("recipe", path, value, get_args(kind))
+        return value
+    if get_origin(kind) is tuple:
+        return _build_tuple(get_args(kind), value, path)
+    return _build_fields(kind, value, path) if is_dataclass(kind) else _plain(kind, value, path)
+
+
+def _build_union(kinds: tuple[Any, ...], value: Any, path: str) -> Any:
+    """None where it is one of `kinds`; of several dataclasses the one with most of the keys."""
+    if value is None and type(None) in kinds:
+        return None
+    others = [kind for kind in kinds if kind is not type(None)]
+    if isinstance(value, Mapping) and all(map(is_dataclass, others)):
+        others.sort(key=lambda kind: len(_names(kind) ^ set(value)))
+    return _build(others[0], value, path)
+
+
+def _build_fields(kind: Any, value: Any, path: str) -> Any:
+    if not isinstance(value, Mapping):
+        refuse("recipe", f"{path or 'it'} must be a table of keys and values", describe(value))
+    _check_keys(_names(kind), set(map(str, value)), path)
+    hints = get_type_hints(kind)
+    return kind(**{name: _build(hints[name], value[name], _join(path, name)) for name in value})
+
+
+def _check_keys(known: set[str], given: set[str], path: str) -> None:
+    names = sorted(_join(path, name) for name in known)
+    for key in sorted(given - known):
+        unknown = _join(path, key)
+        near = nearest(key, sorted(known))  # the key alone: a long path is like any other
+        remedy = nearest(unknown, names) if near else f"the keys are {', '.join(names)}"
+        refuse("recipe", "every key must be a field of the recipe", repr(unknown), remedy)
+    for key in sorted(known - given):
+        refuse("recipe", f"{_join(path, key)} must be given", f"only {', '.join(sorted(given))}")
+
+
+def _build_tuple(kinds: tuple[Any, ...], value: Any, path: str) -> tuple[Any, ...]:
+    if not isinstance(value, list | tuple):
+        refuse("recipe", f"{path} must be a list", describe(value))
+    if kinds[-1] is Ellipsis:
+        kinds = kinds[:1] * len(value)
+    if len(value) != len(kinds):
+        refuse("recipe", f"{path} must hold {len(kinds)} values", value)
+    pairs = enumerate(zip(kinds, value, strict=True))
+    return tuple(_build(kind, item, f"{path}[{place}]") for place, (kind, item) in pairs)
+
+
+def _plain(kind: type, value: Any, path: str) -> Any:
+    """A string, number or boolean; a whole number is a float too, a boolean is no number."""
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind:
+        words = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+        refuse("recipe", f"{path} must be {words[kind]}", describe(value))
+    return value
+
+
+def _names(kind: Any) -> set[str]:
+    return {field.name for field in fields(kind)}
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def dotted(values: Mapping[str, Any], path: str = "") -> dict[str, Any]:
+    """Nested tables as one, by dotted names.
+
+    >>> dotted({"optim": {"lr": 0.1}, "epochs": 5})
+    {'optim.lr': 0.1, 'epochs': 5}
+    """
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        inner = isinstance(value, Mapping) and bool(value)
+        flat |= dotted(value, _join(path, name)) if inner else {_join(path, name): value}
+    return flat
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """A line for each value that is not the same in both, by its dotted name.
+
+    >>> differences({"optim": {"lr": 0.1}}, {"optim": {"lr": 0.05, "ema": 0.9}})
+    ['optim.ema: (absent) -> 0.9', 'optim.lr: 0.1 -> 0.05']
+    >>> differences({"mix": None}, {"mix": {"alpha": 1.0}})
+    ['mix.alpha: (absent) -> 1.0']
+    """
+    before, after = dotted(old), dotted(new)
+    names = sorted(before | after)
+    lines = []
+    for name in names:
+        if any(other.startswith(f"{name}.") for other in names):
+            continue  # nothing on one side, a table on the other: its keys say it
+        pair = [json.dumps(side[name]) if name in side else ABSENT for side in (before, after)]
+        if ABSENT in pair or before[name] != after[name]:
+            lines.append(f"{name}: {pair[0]} -> {pair[1]}")
+    return lines

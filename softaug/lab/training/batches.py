@@ -1,0 +1,291 @@
+"""Augmented batches by step number: the same samples and draws in any number of processes."""
+
+import hashlib
+import math
+import signal
+from abc import abstractmethod
+from collections.abc import Iterator
+from traceback import clear_frames
+from typing import NamedTuple, TypeVar
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+from softaug.checks import refuse
+from softaug.draws import DrawKey, send
+from softaug.lab.data.folder import FolderImages
+from softaug.lab.data.images import Images, Source
+from softaug.lab.recipes.config import Augment, Course, Recipe
+from softaug.lab.training.augmentation import (
+    Chain,
+    Strength,
+    at_strength,
+    build_chain,
+    image_mixing,
+    scheduled,
+    step_key,
+)
+from softaug.lab.training.distributed import Processes
+from softaug.lab.training.logging import Stopwatch
+from softaug.label import MixedLabel, SoftLabel
+from softaug.mixing import take
+from softaug.transforms import WindowCrop
+
+
+def mix(*numbers: int) -> int:
+    """A seed in 0..2^63 - 1 that no other numbers are likely to give.
+
+    >>> mix(0, 1) == mix(0, 1), mix(0, 1) == mix(1, 0)
+    (True, False)
+    """
+    digest = hashlib.blake2b(repr(numbers).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1
+
+
+def epoch_order(num: int, seed: int, epoch: int) -> Tensor:
+    """The order of `num` samples in an epoch, [num]."""
+    return torch.randperm(num, generator=torch.Generator().manual_seed(mix(seed, epoch)))
+
+
+B = TypeVar("B")
+
+
+class Steps(Dataset[B]):
+    """`steps[step]` is what this process gets of a step.
+
+    Each step takes the next `recipe.batch` samples of the epoch's order (the last one what is
+    left), each process a stretch of them, which holds at least `least`.
+    """
+
+    by_epoch = False  # whether an epoch's samples are known only when the one before has ended
+
+    def __init__(self, recipe: Course, num: int, team: Processes, least: int = 1) -> None:
+        self.recipe, self.num, self.team = recipe, num, team
+        self.steps_per_epoch = steps_per_epoch(num, recipe)
+        self._order: tuple[int, Tensor] = (-1, torch.empty(0))
+        _check_shares(num, recipe.batch, team.count, least)
+
+    def __len__(self) -> int:
+        return self.recipe.epochs * self.steps_per_epoch
+
+    @abstractmethod
+    def __getitem__(self, step: int) -> B: ...
+
+    def index(self, step: int) -> Tensor:
+        """The samples of a step in all processes."""
+        epoch, place = divmod(step, self.steps_per_epoch)
+        if self._order[0] != epoch:
+            self._order = epoch, epoch_order(self.num, self.recipe.seed, epoch)
+        start = place * self.recipe.batch
+        return self._order[1][start : start + self.recipe.batch]
+
+    def known_from(self, first: int) -> range:
+        """The steps from `first` on that can be made now."""
+        if not self.by_epoch:
+            return range(first, len(self))
+        return range(first, (first // self.steps_per_epoch + 1) * self.steps_per_epoch)
+
+    def rows(self, step: int) -> Tensor:
+        """Which of a step's samples are this process's."""
+        every = torch.arange(len(self.index(step)))
+        return every.tensor_split(self.team.count)[self.team.rank]
+
+
+def steps_per_epoch(num_images: int, recipe: Course) -> int:
+    """Steps that take every image once; the last one may be small."""
+    return math.ceil(num_images / recipe.batch)
+
+
+def _check_shares(num: int, batch: int, count: int, least: int) -> None:
+    for size in (min(num, batch), num % batch or batch):
+        if size < count * least:
+            some = "an image" if least == 1 else f"{least} images"
+            rule = f"each of the {count} processes must get {some} in every step"
+            got = f"a step of {size} images"
+            refuse("train", rule, got, "choose another batch or fewer processes")
+
+
+def stream(steps: Steps[B], first: int, workers: int) -> Iterator[B]:
+    """What becomes of all steps from `first` on; made ahead by `workers` processes if any.
+
+    Where epochs depend on those before, none is begun before it is asked for, and each has
+    workers of its own, which know what it depends on.
+    """
+    while first < len(steps):
+        numbers = steps.known_from(first)
+        yield from _made(steps, numbers, workers)
+        first = numbers.stop
+
+
+def _made(steps: Steps[B], numbers: range, workers: int) -> Iterator[B]:
+    if workers == 0:
+        return map(steps.__getitem__, numbers)
+    loader = DataLoader(
+        steps,
+        batch_size=None,
+        sampler=numbers,
+        num_workers=workers,
+        pin_memory=steps.team.device.type == "cuda",
+        worker_init_fn=leave_signals,
+    )
+    return _until_it_fails(iter(loader))
+
+
+def _until_it_fails(coming: Iterator[B]) -> Iterator[B]:
+    """What `coming` gives; its workers end with it, also when one of them refuses a file.
+
+    The traceback of what a worker raised holds `coming`, so its workers would live on, and at
+    exit Python would wait for them for ever.
+    """
+    try:
+        yield from coming
+    except Exception as broken:
+        clear_frames(broken.__traceback__)
+        raise
+    finally:
+        del coming
+
+
+def leave_signals(worker: int) -> None:
+    """A worker ends with the run, which alone decides what a signal to all of them means."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+class Batch(NamedTuple):
+    """What one process gets of a step."""
+
+    images: Tensor  # [B, C, H, W] uint8
+    label: SoftLabel | MixedLabel
+    sample: Tensor  # [B] places in the training set
+    num_global: int  # images of this step in all processes, with those that cannot be read
+    unreadable: tuple[str, ...] = ()  # files that were skipped, and why
+
+
+class Augmented(NamedTuple):
+    """What became of some samples; without those that cannot be read, if they are skipped."""
+
+    images: Tensor
+    label: SoftLabel
+    sample: Tensor
+    unreadable: tuple[str, ...] = ()
+
+
+class Batches(Steps[Batch]):
+    """`batches[step]` is a pure function of the recipe, the step and the process's place.
+
+    Where the recipe is paced, of the epoch's `strength` too, which is set before the epoch.
+    """
+
+    recipe: Recipe
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        source: Source,
+        data_mean: list[float],
+        team: Processes,
+        clock: Stopwatch,
+    ) -> None:
+        super().__init__(recipe, len(source.labels), team)
+        self.source = source
+        self.data_mean = data_mean
+        self.clock = clock
+        self.mix = image_mixing(recipe.mix)
+        self.by_epoch = recipe.augment.pace.on
+        self.strength = None
+        self._try_chains()
+
+    @property
+    def strength(self) -> Strength | None:
+        """What a pacer has set for the epoch in hand."""
+        return self._strength
+
+    @strength.setter
+    def strength(self, strength: Strength | None) -> None:
+        self._strength = strength
+        self._chains: dict[Augment, Chain] = {}  # those of another may have another's table
+
+    def __getitem__(self, step: int) -> Batch:
+        together, rows = self.index(step), self.rows(step)
+        seen = self._augmented(together[rows], step)
+        if self.mix is None:
+            return Batch(seen.images, seen.label, seen.sample, len(together), seen.unreadable)
+        images, mixed = self._mixed(step, together, rows, seen.images, seen.label)
+        self.clock.lap("augment")
+        return Batch(images, mixed, seen.sample, len(together))
+
+    def _augmented(self, sample: Tensor, step: int) -> Augmented:
+        epoch = step // self.steps_per_epoch
+        chain, source = self.chain(epoch), self.source
+        index = send(sample, source.labels.device)
+        key = DrawKey(self.recipe.seed, epoch, index)
+        if chain.windows is not None and isinstance(source, FolderImages):
+            seen = self._windows(source, chain, chain.windows, index, key)
+        else:
+            images = source.fetch(index)
+            self.clock.lap("data")
+            seen = Augmented(*chain(images, source.labels[index], key), sample)
+        self.clock.lap("augment")
+        return seen
+
+    def _windows(
+        self, source: FolderImages, chain: Chain, crop: WindowCrop, index: Tensor, key: DrawKey
+    ) -> Augmented:
+        """Only what the windows show is decoded."""
+        cut = source.windows(index, crop, key)
+        self.clock.lap("data")
+        index = index[cut.rows]
+        label = crop.report(source.labels[index], cut.params)
+        rest = chain.after_windows(cut.images, label, key._replace(index=index))
+        return Augmented(*rest, index, cut.unreadable)
+
+    def _mixed(
+        self, step: int, together: Tensor, rows: Tensor, images: Tensor, label: SoftLabel
+    ) -> tuple[Tensor, MixedLabel]:
+        """The images of `rows` mixed with others of the step, of whatever process.
+
+        Another process's images are made here again: their draws are the same.
+        """
+        assert self.mix is not None
+        height, width = images.shape[-2:]
+        drawn = self.mix.draw(len(together), height, width, key=step_key(self.recipe, step))
+        params = take(drawn, rows)
+        if self.team.count == 1:
+            others, second = take(images, params.partner), take(label, params.partner)
+        else:
+            others, second, *_ = self._augmented(together[params.partner], step)
+        return self.mix.apply(images, others, params), self.mix.report(label, second, params)
+
+    def chain(self, epoch: int) -> Chain:
+        """The transforms of an epoch."""
+        augment = scheduled(self.recipe.augment, epoch, self.recipe.epochs)
+        if self.strength is not None:
+            assert self.strength.epoch == epoch, "a strength holds for one epoch"
+            augment = at_strength(augment, self.strength)
+        if augment not in self._chains:
+            own = None if self.strength is None else self.strength.own
+            self._chains[augment] = build_chain(augment, self.data_mean, self.recipe.data.size, own)
+        return self._chains[augment]
+
+    def _try_chains(self) -> None:
+        """Every augmentation that the schedules lead to, on one image: refused now or never."""
+        index = torch.zeros(1, dtype=torch.int64, device=self.source.labels.device)
+        images, label = self._one_image(index), self.source.labels[index]
+        chains = dict.fromkeys(self.chain(epoch) for epoch in range(self.recipe.epochs))
+        for chain in chains:
+            chain(images, label, DrawKey(self.recipe.seed, 0, index))
+
+    def _one_image(self, index: Tensor) -> Tensor:
+        if self.recipe.data.unreadable == "refuse":
+            return self.source.fetch(index)
+        edge = self.recipe.data.size
+        return torch.zeros(1, 3, edge, edge, dtype=torch.uint8)  # the first file may be broken
+
+
+def on_device(source: Source, device: torch.device) -> Source:
+    """The source with its images on the training device, if they are in memory."""
+    if isinstance(source, Images):
+        return Images(source.images.to(device), source.labels.to(device))
+    return source

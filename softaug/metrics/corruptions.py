@@ -1,0 +1,125 @@
+"""Images with a part hidden, to measure how accuracy falls with what is seen."""
+
+import math
+from numbers import Real
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from softaug.checks import check_images, check_share, describe, refuse
+from softaug.draws import send, uniforms
+from softaug.transforms.base import Fill, check_fill, fill_values
+from softaug.transforms.crop import shift
+from softaug.transforms.erase import EraseParams, SoftErase
+from softaug.transforms.noise import NoiseParams, SoftNoise
+
+
+def occlude(
+    images: Tensor, fraction: float, generator: Generator | None = None, fill: Fill = 0
+) -> Tensor:
+    """Hide one square of `fraction` of the area, at a random place of each image.
+
+    The square lies wholly inside; where none of that area fits, it is a rectangle over the
+    full short side. Sides are rounded to whole pixels. One image [C, H, W] or a batch
+    [B, C, H, W]; `fill` as in `SoftCrop` (0 after normalising is the data set's mean).
+
+    >>> hidden = occlude(torch.ones(1, 10, 10), 0.36)
+    >>> int(hidden.sum())
+    64
+    """
+    check_images("occlude", images)
+    check_share("occlude", "fraction", fraction)
+    check_fill("occlude", fill)
+    height, width = images.shape[-2:]
+    tall, wide = patch_sides(height, width, fraction)
+    place = uniforms("occlude", images, 2, purpose=0, generator=generator, key=None)
+    top = (place[:, 0] * (height - tall + 1)).long()
+    left = (place[:, 1] * (width - wide + 1)).long()
+    visible = torch.full_like(place[:, 0], 1 - tall * wide / (height * width))
+    sides = torch.full_like(top, tall), torch.full_like(top, wide)
+    return SoftErase(fill=fill).apply(images, EraseParams(top, left, *sides, visible))
+
+
+def patch_sides(height: int, width: int, fraction: float) -> tuple[int, int]:
+    """Height and width of the hidden patch, in pixels.
+
+    >>> patch_sides(10, 10, 0.5), patch_sides(10, 40, 0.5)
+    ((7, 7), (10, 20))
+    """
+    side = math.sqrt(fraction * height * width)
+    short = min(height, width)
+    if side <= short:
+        return round(side), round(side)
+    length = round(fraction * max(height, width))
+    return (length, short) if height > width else (short, length)
+
+
+_CHUNK = 500  # images at a time: the noise of 10,000 would take a gigabyte at once
+
+
+def shifted(
+    images: Tensor, visible_share: float, generator: Generator | None = None, fill: Fill = 0
+) -> Tensor:
+    """Shift each image so that `visible_share` of its area is left, in a random direction.
+
+    The shift is by whole pixels and anything from straight across to straight down, each
+    sample's own; the share is met to half a row of pixels. One image [C, H, W] or a batch
+    [B, C, H, W]; `fill` as in `SoftCrop`.
+
+    >>> int(shifted(torch.ones(1, 10, 10), 0.5).sum()) in range(45, 56)
+    True
+    """
+    check_images("shifted", images)
+    check_share("shifted", "visible_share", visible_share)
+    fill = check_fill("shifted", fill)
+    batch = images if images.ndim == 4 else images[None]
+    drawn = uniforms("shifted", images, 3, purpose=0, generator=generator, key=None)
+    dx, dy = _offsets(drawn, images.shape[-2], images.shape[-1], visible_share)
+    values = fill_values("shifted", fill, batch)
+    moved = shift(batch, send(dx, images.device), send(dy, images.device), values)
+    return moved.view(images.shape)
+
+
+def noisy(images: Tensor, sd: float, generator: Generator | None = None) -> Tensor:
+    """Add normal noise of standard deviation `sd`, each image its own.
+
+    As in `SoftNoise`, `sd` is measured against the full range: 255 for uint8 (the result is
+    rounded and clamped), 1 for floats (not clamped). One image [C, H, W] or a batch.
+
+    >>> image = torch.zeros(3, 64, 64)
+    >>> spread = noisy(image, 0.1, torch.Generator().manual_seed(0)).std()
+    >>> bool(abs(spread - 0.1) < 0.003)
+    True
+    """
+    check_images("noisy", images)
+    _check_sd(sd)
+    batch = images if images.ndim == 4 else images[None]
+    drawn = uniforms("noisy", images, 1, purpose=0, generator=generator, key=None)[:, 0]
+    field = (drawn * 2**32).long()
+    alpha = torch.full_like(drawn, sd)
+    noise = SoftNoise(noise_sd=1.0)
+    parts = []
+    for start in range(0, len(batch), _CHUNK):
+        some = slice(start, start + _CHUNK)
+        params = NoiseParams(alpha[some], field[some], 1 - alpha[some])
+        parts.append(noise.apply(batch[some], params))
+    return torch.cat(parts).view(images.shape)
+
+
+def _offsets(drawn: Tensor, height: int, width: int, share: float) -> tuple[Tensor, Tensor]:
+    """Shifts [B] that leave `share` of the area: share^t of the width, the rest of it down.
+
+    With t even in 0..1: from straight across (1) to straight down (0).
+    """
+    most = math.floor(width * (1 - share) + 1e-9)  # more would leave less than `share` by itself
+    kept = width - (width * (1 - share ** drawn[:, 0])).round().clamp_max(most)
+    dy = height - (share * height * width / kept.clamp_min(1)).round().clamp_max(height)
+    signs = torch.where(drawn[:, 1:] < 0.5, -1, 1)
+    return (signs[:, 0] * (width - kept)).long(), (signs[:, 1] * dy).long()
+
+
+def _check_sd(sd: Any) -> None:
+    number = isinstance(sd, Real) and not isinstance(sd, bool)
+    if not number or not 0 <= sd < math.inf:
+        refuse("noisy", "sd must be a finite number >= 0", describe(sd))

@@ -1,0 +1,92 @@
+"""Weights of two views of one image, by how much of it both show."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softaug.checks import check_choice, check_positive, check_share, describe, eager_on_cpu, refuse
+from softaug.softening import global_mean
+
+MODES = ("SA1", "SA2", "none")
+
+
+def pair_weight(
+    boxes_a: Tensor, boxes_b: Tensor, k: float = 4.0, mode: str = "SA1", p_min: float = 0.0
+) -> Tensor:
+    """The factor of each pair's loss, [B], of mean 1, given the boxes of its two views, [B, 4].
+
+    "SA1" trusts views that overlap: p = 1 - (1 - p_min) (1 - IoU)^k (Eq. 9). "SA2" trusts
+    views that differ: p = 1 - (1 - p_min) IoU^k (Eq. 10). "none" is 1 for every pair. A box is
+    x1, y1, x2, y2 in the image, before any flip. The mean is over the global batch when several
+    processes train, which then must call this together. Where every pair's p is 0 (with p_min
+    0: no views overlap, or for SA2 all are the same), every pair has weight 1.
+
+    >>> whole = torch.tensor([[0, 0, 4, 4], [0, 0, 4, 4]])
+    >>> other = torch.tensor([[0, 0, 4, 4], [0, 0, 4, 2]])  # IoU 1 and 1/2
+    >>> pair_weight(whole, other, k=1)
+    tensor([1.3333, 0.6667])
+    >>> pair_weight(whole, other, k=1, mode="SA2")
+    tensor([0., 2.])
+    """
+    check_choice("pair_weight", "mode", mode, MODES)
+    power = check_positive("pair_weight", "k", k)
+    least = check_share("pair_weight", "p_min", p_min)
+    iou = _iou("pair_weight", boxes_a, boxes_b)
+    if mode == "none":
+        return torch.ones_like(iou)
+    missed = 1 - iou if mode == "SA1" else iou
+    return _mean_one(1 - (1 - least) * missed**power)
+
+
+def pair_iou(boxes_a: Tensor, boxes_b: Tensor) -> Tensor:
+    """Area that two boxes share / area that they cover, [B]: 1 for equal boxes, 0 for disjoint.
+
+    >>> pair_iou(torch.tensor([[0, 0, 2, 2]]), torch.tensor([[1, 0, 3, 2]]))
+    tensor([0.3333])
+    """
+    return _iou("pair_iou", boxes_a, boxes_b)
+
+
+def _iou(who: str, boxes_a: Tensor, boxes_b: Tensor) -> Tensor:
+    first, second = _check_boxes(who, "boxes_a", boxes_a), _check_boxes(who, "boxes_b", boxes_b)
+    if first.shape != second.shape:
+        rule = "boxes_a and boxes_b must hold a box for each pair"
+        refuse(who, rule, f"{len(first)} and {len(second)} boxes")
+    top_left = torch.maximum(first[:, :2], second[:, :2])
+    bottom_right = torch.minimum(first[:, 2:], second[:, 2:])
+    shared = (bottom_right - top_left).clamp(min=0).prod(1)
+    return shared / (_area(first) + _area(second) - shared)
+
+
+def _area(boxes: Tensor) -> Tensor:
+    return (boxes[:, 2:] - boxes[:, :2]).prod(1)
+
+
+def _mean_one(weights: Tensor) -> Tensor:
+    """The weights scaled to mean 1 over all processes; ones where all of them are 0."""
+    mean = global_mean(weights)
+    some = mean > 0
+    return torch.where(some, weights, 1) / torch.where(some, mean, 1)
+
+
+def _check_boxes(who: str, name: str, boxes: Any) -> Tensor:
+    """The boxes [B, 4] as floats, at least float32."""
+    if not isinstance(boxes, Tensor) or boxes.ndim != 2 or boxes.shape[1] != 4:
+        refuse(who, f"{name} must be a tensor [B, 4] of x1, y1, x2, y2", describe(boxes))
+    if boxes.dtype.is_complex or boxes.dtype == torch.bool:
+        refuse(who, f"{name} must be whole or floating-point numbers", describe(boxes))
+    wide = boxes.to(torch.promote_types(boxes.dtype, torch.float32))
+    if eager_on_cpu(wide):
+        _check_corners(who, name, wide)
+    return wide
+
+
+def _check_corners(who: str, name: str, boxes: Tensor) -> None:
+    edges = boxes[:, 2:] - boxes[:, :2]
+    wrong = ~((edges > 0) & edges.isfinite()).all(1)  # also where one is NaN
+    if bool(wrong.any()):
+        place = int(wrong.nonzero()[0])
+        got = f"{boxes[place].tolist()} (pair {place})"
+        remedy = "a box is x1, y1, x2, y2, not x, y, width, height"
+        refuse(who, f"{name} must have x1 < x2 and y1 < y2", got, remedy)

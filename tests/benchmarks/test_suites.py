@@ -1,0 +1,121 @@
+import pytest
+import torch
+
+from benchmarks.crop import KEYED, crop_suite, plain_loops, scaling_suite, torchvision_crops
+from benchmarks.evaluation import evaluation_suite
+from benchmarks.input import NEEDED, PILLOW, find_photos, input_suite
+from benchmarks.loss import dense_divergence, loss_suite, loss_variants, memory_suite, peak_bytes
+from benchmarks.pairs import pairs_suite
+from benchmarks.timing import MISSING, make_images, normalise
+from benchmarks.transforms import noise_erase_suite, policy_suite, two_views_suite
+from softaug import SoftLoss
+from softaug.label import SoftLabel
+
+TINY = {
+    "crop": lambda: crop_suite(2, batch=4),
+    "scaling": lambda: scaling_suite(2, batches=(2, 4, 8), edges=(8, 16), sigmas=(0.1, 1.0)),
+    "loss": lambda: loss_suite(2, shapes=[(4, 5)]),
+    "memory": lambda: memory_suite(1, shape=(8, 50)),
+    "noise-erase": lambda: noise_erase_suite(2, batch=4),
+    "policy": lambda: policy_suite(2, batch=4),
+    "input": lambda: input_suite(2, num=2),
+    "two-views": lambda: two_views_suite(2, batch=4),
+    "pairs": lambda: pairs_suite(2, num=8, batch=4),
+    "evaluation": lambda: evaluation_suite(1, num_test=200, chunk=4),
+}
+
+
+@pytest.mark.parametrize("suite", TINY)
+def test_every_suite_gives_a_base_of_1_and_positive_costs(suite):
+    for table in TINY[suite]():
+        measured = [row for row in table.rows if row.ratio is not None]
+        assert len(measured) >= 2
+        assert all(row.amount > 0 and row.ratio.median > 0 for row in measured)
+        bases = [row for row in measured if row.name == table.per]
+        assert all(row.ratio.median == 1 for row in bases)
+
+
+def test_a_peer_that_is_not_installed_is_a_row_not_an_error(monkeypatch):
+    monkeypatch.setattr("benchmarks.timing.find_spec", lambda name: None)
+    (table,) = crop_suite(1, batch=2)
+    rows = {row.name: row.note for row in table.rows if row.ratio is None}
+    assert rows == dict.fromkeys(("torchvision", "kornia", "albumentations"), MISSING)
+    assert KEYED in [row.name for row in table.rows]
+
+
+def test_windows_of_files_are_torchvisions_whatever_is_installed(monkeypatch):
+    monkeypatch.delenv("SOFTAUG_PHOTOS", raising=False)
+    monkeypatch.setattr("benchmarks.input.is_installed", lambda: False)
+    (table,) = input_suite(1, num=3)
+    assert "made JPEGs" in table.title
+    assert PILLOW in [row.name for row in table.rows if row.ratio is not None]
+    assert [row.note for row in table.rows if row.ratio is None] == [NEEDED, NEEDED]
+    assert [(bound.passed, bound.limit) for bound in table.bounds] == [(True, 1.5)]
+
+
+def test_photographs_are_picked_from_the_folder_that_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOFTAUG_PHOTOS", str(tmp_path))
+    with pytest.raises(ValueError, match=f"must name a folder of JPEGs, got {tmp_path}"):
+        find_photos(2, tmp_path)
+    for name in ("a.jpg", "b.JPEG", "c.txt", "d.jpg", "e.jpg"):
+        (tmp_path / name).touch()
+    assert find_photos(2, tmp_path)[0] == [str(tmp_path / name) for name in ("a.jpg", "d.jpg")]
+    assert len(find_photos(9, tmp_path)[0]) == 4
+
+
+@pytest.mark.parametrize("peer", ["torchvision", "kornia", "albumentations", "plain"])
+def test_peers_crop_each_sample_to_the_same_size_with_fill_0(peer):
+    if peer in ("kornia", "albumentations"):
+        pytest.importorskip(peer)
+    images = torch.full((64, 3, 32, 32), 255, dtype=torch.uint8)
+    blank, whole = (normalise(torch.full((1, 3, 1, 1), v).byte()) for v in (0, 255))
+    for name, call in _crops(peer)(images).items():
+        out = call()
+        assert out.shape == images.shape, name
+        assert out.dtype == torch.float32
+        is_blank, is_whole = (out - blank).abs() < 1e-3, (out - whole).abs() < 1e-3
+        assert bool((is_blank | is_whole).all()), name
+        assert is_whole.float().mean(dim=(1, 2, 3)).unique().numel() > 8, name  # own offsets
+
+
+def _crops(peer):
+    from benchmarks import crop as crop_peers
+
+    known = {"torchvision": torchvision_crops, "plain": plain_loops}
+    return known.get(peer) or getattr(crop_peers, f"{peer}_crops")
+
+
+def test_images_are_normalised_as_torchvision_does():
+    from torchvision.transforms import v2
+
+    from benchmarks.timing import MEAN, STD
+
+    images, _ = make_images(2)
+    expected = v2.functional.normalize(images / 255, list(MEAN), list(STD))
+    torch.testing.assert_close(normalise(images), expected)
+
+
+def test_the_dense_loss_of_the_comparison_is_our_loss():
+    torch.manual_seed(0)
+    logits, soft = torch.randn(5, 7), SoftLabel(torch.tensor([0, 1, 2, 3, 6]), torch.rand(5))
+    torch.testing.assert_close(dense_divergence(logits, soft), SoftLoss()(logits, soft))
+
+
+def test_peak_memory_counts_what_is_held_at_once():
+    def two_at_once():
+        first = torch.ones(1000)
+        second = first + 1
+        del first
+        return second * 2
+
+    assert 8000 <= peak_bytes(two_at_once) < 8100  # scalars are a few bytes each
+
+
+def test_peak_memory_repeats_exactly():
+    peaks = {peak_bytes(loss_variants(16, 30)["SoftLoss"]) for _ in range(3)}
+    assert len(peaks) == 1
+
+
+def test_soft_loss_peaks_no_higher_than_a_dense_target():
+    (table,) = memory_suite(1)
+    assert [bound.passed for bound in table.bounds] == [True]

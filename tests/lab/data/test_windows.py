@@ -1,0 +1,317 @@
+import os
+import pickle
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import DataLoader, Dataset
+from torchvision.transforms.v2 import RandAugment
+
+from softaug import DrawKey, SoftResizedCrop, UniformResizedCrop
+from softaug.lab.data.decoding import decoder, is_installed
+from softaug.lab.data.folder import folder
+from softaug.lab.data.jpeg import open_image
+from softaug.lab.data.windows import decode_part, jpeg_scale, read_windows
+from softaug.transforms import (
+    HorizontalFlip,
+    PerSample,
+    SoftAffine,
+    SoftCrop,
+    SoftCutout,
+    SoftErase,
+    SoftNoise,
+    SoftPolicy,
+)
+
+WAYS = ["pillow", "nvimgcodec"] if is_installed() else ["pillow"]
+KEY = DrawKey(seed=3, epoch=1, index=torch.arange(6))
+
+
+def photo(width, height, seed=0):
+    """Smooth colours with some noise."""
+    random = np.random.default_rng(seed)
+    coarse = random.integers(0, 256, (height // 8 + 2, width // 8 + 2, 3), dtype=np.uint8)
+    smooth = np.asarray(Image.fromarray(coarse).resize((width, height), Image.Resampling.BICUBIC))
+    noisy = smooth.astype(int) + random.integers(-9, 10, smooth.shape)
+    return Image.fromarray(noisy.clip(0, 255).astype(np.uint8))
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """Six JPEGs of different sizes in two classes."""
+    for number, size in enumerate([(61, 47), (33, 80), (50, 50), (97, 31), (64, 48), (40, 70)]):
+        path = tmp_path / "photos" / f"class{number // 3}" / f"{number}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        photo(*size, seed=number).save(path, quality=92)
+    return tmp_path / "photos"
+
+
+def whole(path):
+    with Image.open(path) as image:
+        return torch.from_numpy(np.array(image.convert("RGB"))).permute(2, 0, 1)
+
+
+@pytest.mark.parametrize("crop", [SoftResizedCrop(32, fill=(9, 8, 7)), UniformResizedCrop(32)])
+def test_windows_are_those_of_the_whole_images(photos, crop):
+    source = folder(photos, size=32).train
+    found = source.windows(torch.arange(6), crop, KEY)
+    for number in range(6):
+        image = whole(source.path(number))[None]
+        key = DrawKey(3, 1, torch.tensor([number]))
+        expected, _ = crop(image, torch.tensor([0]), key=key)
+        assert torch.equal(found.images[number], expected[0])
+        visible = crop.draw(image, key=key).visible
+        assert found.params.visible[number] == visible
+
+
+def test_a_batch_is_bytes_with_colours_side_by_side_and_a_row_for_each_file(photos):
+    found = folder(photos, size=32).train.windows(torch.arange(6), SoftResizedCrop(32), KEY)
+    assert found.images.shape == (6, 3, 32, 32)
+    assert found.images.dtype == torch.uint8
+    assert found.images.is_contiguous(memory_format=torch.channels_last)
+    assert found.rows.tolist() == [0, 1, 2, 3, 4, 5]
+    assert found.unreadable == ()
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        HorizontalFlip(),
+        SoftCrop(fill="mean"),
+        SoftNoise(),
+        SoftCutout(9),
+        SoftErase(),
+        SoftAffine(),
+        SoftPolicy("trivial"),
+        SoftPolicy("rand"),
+        PerSample(RandAugment()),
+        SoftResizedCrop(32),
+    ],
+    ids=lambda transform: type(transform).__name__,
+)
+def test_what_follows_does_not_depend_on_how_a_batch_lies_in_memory(photos, transform):
+    images = folder(photos, size=32).train.windows(torch.arange(6), SoftResizedCrop(32), KEY).images
+    assert not images.is_contiguous()
+    found, label = transform(images, torch.arange(6), key=KEY)
+    expected, plain = transform(images.contiguous(), torch.arange(6), key=KEY)
+    assert torch.equal(found, expected)
+    assert torch.equal(label.retained, plain.retained)
+
+
+def test_windows_do_not_depend_on_the_batch_they_are_read_in(photos):
+    source, crop = folder(photos, size=32).train, SoftResizedCrop(32)
+    together = source.windows(torch.arange(6), crop, KEY)
+    index = torch.tensor([4, 1])
+    apart = source.windows(index, crop, DrawKey(3, 1, index))
+    assert torch.equal(apart.images, together.images[index])
+    assert torch.equal(apart.params.boxes, together.params.boxes[index])
+
+
+def test_the_key_numbers_samples_not_files(photos):
+    source, crop = folder(photos, size=32).train, SoftResizedCrop(32)
+    one, other = (
+        source.windows(torch.tensor([2]), crop, DrawKey(3, 1, torch.tensor([number])))
+        for number in (2, 70)
+    )
+    assert one.params.boxes.tolist() != other.params.boxes.tolist()
+
+
+@pytest.mark.parametrize("broken", [2, 0])
+def test_a_broken_file_is_skipped_and_named_and_moves_no_other(photos, broken):
+    crop = SoftResizedCrop(32)
+    expected = folder(photos, size=32).train.windows(torch.arange(6), crop, KEY)
+    source = folder(photos, size=32, unreadable="skip").train
+    Path(source.path(broken)).write_bytes(b"no image")
+    found = source.windows(torch.arange(6), crop, KEY)
+    rest = [number for number in range(6) if number != broken]
+    assert found.rows.tolist() == rest
+    assert torch.equal(found.images, expected.images[rest])
+    assert torch.equal(found.params.visible, expected.params.visible[rest])
+    reason = f"{source.path(broken)}: no image in a format that Pillow knows"
+    assert found.unreadable == (reason,)
+
+
+def test_a_file_that_fails_only_when_it_is_decoded_is_skipped_too(photos, monkeypatch):
+    source = folder(photos, size=32, unreadable="skip").train
+    noise = np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(source.path(1), "PNG")
+    cut_short(source.path(1))
+    found = source.windows(torch.arange(6), SoftResizedCrop(32), KEY)
+    assert found.rows.tolist() == [0, 2, 3, 4, 5]
+    assert found.unreadable[0].startswith(f"{source.path(1)}: ")
+
+
+def cut_short(path):
+    content = Path(path).read_bytes()
+    Path(path).write_bytes(content[: len(content) // 2])
+
+
+def test_a_broken_file_is_refused_by_name(photos):
+    source = folder(photos, size=32).train
+    cut_short(source.path(3))
+    rule = rf"folder: {source.path(3)} must be an image that can be read, got a truncated JPEG"
+    with pytest.raises(ValueError, match=rule):
+        source.windows(torch.arange(6), SoftResizedCrop(32), KEY)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("progressive", [False, True])
+def test_a_jpeg_that_is_damaged_amid_its_image_is_refused_or_skipped(
+    photos, way, progressive, monkeypatch
+):
+    monkeypatch.setenv("SOFTAUG_DECODER", way)
+    refusing, skipping = (
+        folder(photos, size=32, unreadable=choice).train for choice in ("refuse", "skip")
+    )
+    photo(200, 150).save(refusing.path(2), quality=98, progressive=progressive)
+    damage(refusing.path(2))
+    with pytest.raises(ValueError, match=rf"{refusing.path(2)} must be .*, got a damaged JPEG"):
+        refusing.windows(torch.arange(6), SoftResizedCrop(32), KEY)
+    found = skipping.windows(torch.arange(6), SoftResizedCrop(32), KEY)
+    assert found.rows.tolist() == [0, 1, 3, 4, 5]
+    assert found.unreadable[0].startswith(f"{refusing.path(2)}: a damaged JPEG")
+
+
+def damage(path):
+    """Random bytes, 4 kB, in the middle."""
+    content = Path(path).read_bytes()
+    middle = len(content) // 2 - 2048
+    noise = np.random.default_rng(0).bytes(4096)
+    Path(path).write_bytes(content[:middle] + noise + content[middle + 4096 :])
+
+
+def test_a_batch_of_nothing_but_broken_files_names_them(photos):
+    source = folder(photos, size=32, unreadable="skip").train
+    for number in (1, 2):
+        Path(source.path(number)).write_bytes(b"")
+    told = (
+        r"some of 2 files must be .*1\.jpg: an empty .*2\.jpg: .*; `softaug data .* --decode` names"
+    )
+    with pytest.raises(ValueError, match=told):
+        source.windows(torch.tensor([1, 2]), SoftResizedCrop(32), DrawKey(0, 0, torch.arange(2)))
+
+
+def test_lack_of_memory_is_not_a_broken_file(photos, monkeypatch):
+    def decode(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("softaug.lab.data.windows.decode_part", decode)
+    source = folder(photos, size=32, unreadable="skip").train
+    with pytest.raises(MemoryError):
+        source.windows(torch.arange(6), SoftResizedCrop(32), KEY)
+
+
+def test_a_fill_that_does_not_fit_is_not_blamed_on_a_file(photos):
+    source = folder(photos, size=32, unreadable="skip").train
+    with pytest.raises(ValueError, match="SoftResizedCrop: fill must be one number or 3"):
+        source.windows(torch.arange(6), SoftResizedCrop(32, fill=(1, 2)), KEY)
+
+
+def test_a_crop_of_another_size_and_a_key_of_another_length_are_refused(photos):
+    source = folder(photos, size=32).train
+    with pytest.raises(ValueError, match=r"crop\.size must be the folder's, 32, got 16"):
+        source.windows(torch.arange(6), SoftResizedCrop(16), KEY)
+    with pytest.raises(ValueError, match=r"key\.index must hold a number for each of 2 files"):
+        source.windows(torch.arange(2), SoftResizedCrop(32), KEY)
+
+
+@pytest.mark.parametrize(
+    ("edge", "size", "scale"),
+    [(895, 224, 1), (896, 224, 2), (1791, 224, 2), (1792, 224, 4), (3584, 224, 8), (9999, 9, 8)],
+)
+def test_a_jpeg_is_decoded_smaller_while_an_edge_keeps_twice_the_size(edge, size, scale):
+    file = SimpleNamespace(is_jpeg=True, turned=False, height=9999, width=9999)
+    assert jpeg_scale(file, edge, size) == scale
+    assert jpeg_scale(SimpleNamespace(is_jpeg=False), edge, size) == 1
+
+
+@pytest.fixture
+def ramps(tmp_path):
+    """A large JPEG, 1001 x 803: red is the column, green the row, both in steps of 4 pixels."""
+    y, x = np.mgrid[:803, :1001]
+    pixels = np.stack([x // 4, y // 4, 0 * x], axis=2).astype(np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "ramps.jpg", quality=100, subsampling="4:4:4")
+    return str(tmp_path / "ramps.jpg")
+
+
+@pytest.mark.parametrize(
+    "corners", [[0, 0, 1001, 803], [333, 101, 980, 777], [-250, 210, 501, 990]]
+)
+def test_a_window_decoded_smaller_shows_the_same_place(ramps, corners):
+    crop = SoftResizedCrop(50)
+    part = decode_part(decoder(), open_image(ramps), corners, 50)
+    assert part.corners != corners  # it is smaller
+    found, expected = resized(crop, *part), window_of(whole(ramps), corners, crop)
+    # Half a pixel of the result is at most 1001 / 50 / 2 / 4 = 2.5 grey levels.
+    inner = (expected[:2] > 3).all(0) & (expected[2] < 3)
+    assert float((found - expected).abs()[:2, inner].mean()) < 1.3
+    assert float((found - expected)[:2, inner].mean().abs()) < 1.3
+
+
+def window_of(image, corners, crop):
+    left, top, right, bottom = corners
+    canvas = torch.zeros(3, 3 * 1001, 3 * 1001, dtype=torch.uint8)
+    canvas[:, 1001 : 1001 + image.shape[1], 1001 : 1001 + image.shape[2]] = image
+    cut = canvas[:, 1001 + top : 1001 + bottom, 1001 + left : 1001 + right]
+    return resized(crop, cut, corners, (left, top))
+
+
+def resized(crop, *part):
+    out = torch.empty(3, crop.size, crop.size, dtype=torch.uint8)
+    crop.resize(*part, out)
+    return out.float()
+
+
+@pytest.mark.parametrize("corners", [[1000, 802, 1801, 1603], [-800, -800, 1, 1]])
+def test_a_corner_pixel_is_still_seen_in_a_window_decoded_smaller(ramps, corners):
+    part = decode_part(decoder(), open_image(ramps), corners, 50)
+    assert part.pixels.shape == (3, 1, 1)
+    expected = whole(ramps)[:, -1, -1] if corners[0] > 0 else whole(ramps)[:, 0, 0]
+    assert (part.pixels[:, 0, 0].int() - expected).abs().max() <= 3
+    left, top, right, bottom = part.corners
+    corner = (0, 0) if corners[0] > 0 else (right - left - 1, bottom - top - 1)
+    assert (part.place[0] - left, part.place[1] - top) == corner  # of the window
+
+
+class Windows(Dataset):
+    def __init__(self, source):
+        self.source = source
+
+    def __len__(self):
+        return len(self.source.labels)
+
+    def __getitem__(self, number):
+        index = torch.tensor([number])
+        return self.source.windows(index, SoftResizedCrop(32), DrawKey(3, 1, index)).images[0]
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_loader_workers_read_what_the_main_process_reads(photos, method):
+    source = folder(photos, size=32).train
+    here = source.windows(torch.arange(6), SoftResizedCrop(32), KEY).images  # before the fork
+    data = Windows(pickle.loads(pickle.dumps(source)))
+    loader = DataLoader(data, batch_size=6, num_workers=1, multiprocessing_context=method)
+    (there,) = loader
+    assert torch.equal(there, here)
+
+
+def resident_bytes():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs Linux's /proc")
+def test_memory_does_not_grow_with_the_number_of_windows(photos):
+    paths, crop = [str(path) for path in photos.rglob("*.jpg")] * 10, SoftResizedCrop(32)
+
+    def read(rounds):
+        for epoch in range(rounds):
+            read_windows(paths, crop, DrawKey(0, epoch, torch.arange(60)), skip=False)
+
+    read(10)
+    before = resident_bytes()
+    read(34)  # 2,000 windows; if each kept its 32 x 32 pixels, 6 MB
+    assert resident_bytes() - before < 2_000_000

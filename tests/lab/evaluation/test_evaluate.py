@@ -1,0 +1,518 @@
+import hashlib
+import io
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import safetensors.torch
+import torch
+from PIL import Image
+from rich.console import Console
+
+from softaug.lab.data.load import load
+from softaug.lab.evaluation.compare import compare_runs
+from softaug.lab.evaluation.corruptions import harmed, ordeals
+from softaug.lab.evaluation.evaluate import (
+    Evaluation,
+    EvaluationOptions,
+    evaluate_command,
+    evaluate_each,
+    read_evaluation,
+)
+from softaug.lab.evaluation.load_run import open_run, predict, runs_in
+from softaug.lab.evaluation.measures import measures
+from softaug.lab.report.evaluation.page import write_evaluation_report
+from softaug.lab.training.evaluate import chunks
+from softaug.metrics import apply_temperature, ensemble_logits, error, fit_temperature
+
+KEYS = {
+    *("schema", "kind", "name", "recipe", "members", "class_names", "temperature", "sets"),
+    *("per_class", "robustness", "fill", "examples", "environment", "predictions_sha256"),
+    *("split", "measures", "calibration", "command"),
+}
+
+
+PARTS = ("logits", "labels", "temperature")
+
+
+def predictions(folder):
+    return safetensors.torch.load_file(folder / "predictions.safetensors")
+
+
+def without_date(found):
+    return {name: value for name, value in found.items() if name != "environment"}
+
+
+@pytest.fixture
+def unmeasured(monkeypatch):
+    """Checks are made, but nothing is measured after them."""
+    member = {"folder": "first", "weights_sha256": "a"}
+    monkeypatch.setattr(Evaluation, "measure", lambda self: {"schema": 2, "members": [member]})
+
+
+def copy_run(run, folder, **data):
+    """A copy of a run whose recipe says something else of its data."""
+    shutil.copytree(run, folder)
+    recipe = json.loads((folder / "recipe.json").read_text())
+    recipe["data"] |= data
+    (folder / "recipe.json").write_text(json.dumps(recipe))
+    for checkpoint in (folder / "checkpoints").iterdir():
+        forget_images(checkpoint)
+    return folder
+
+
+def forget_images(checkpoint):
+    """Take out of a checkpoint which images it was trained on, and seal it again."""
+    state = json.loads((checkpoint / "state.json").read_text())
+    del state["data"]
+    (checkpoint / "state.json").write_text(json.dumps(state))
+    manifest = json.loads((checkpoint / "manifest.json").read_text())
+    content = (checkpoint / "state.json").read_bytes()
+    manifest["state.json"] = hashlib.sha256(content).hexdigest()
+    (checkpoint / "manifest.json").write_text(json.dumps(manifest))
+
+
+def digit_folder(root, *parts, num=1):
+    """`num` test digits of each class as files, in each of the parts."""
+    test = load("digits").test
+    for part in parts:
+        for label in range(10):
+            path = root / part / str(label)
+            path.mkdir(parents=True)
+            for place in (test.labels == label).nonzero()[:num, 0].tolist():
+                pixels = test.images[place].permute(1, 2, 0).numpy()
+                Image.fromarray(pixels).save(path / f"{place}.png")
+    return root
+
+
+def test_the_error_is_the_very_error_of_the_run(measured, runs):
+    assert runs.result["split"] == "test"
+    assert measured["sets"]["test"]["n"] == runs.result["num_measured"] == 697
+    assert measured["sets"]["test"]["error"] == runs.result["error"]
+    assert measured["sets"]["test"]["before"]["nll"] == pytest.approx(runs.result["nll"], abs=1e-6)
+    assert measured["sets"]["test"]["before"]["ece_10"] == pytest.approx(
+        runs.result["ece"], abs=1e-3
+    )
+
+
+def test_the_nll_is_the_very_nll_of_the_run(measured, runs):
+    assert measured["sets"]["test"]["before"]["nll"] == runs.result["nll"]
+
+
+def test_an_evaluation_says_what_was_measured_of_what(measured, runs):
+    assert measured.keys() == KEYS
+    assert (measured["schema"], measured["kind"], measured["split"]) == (2, "evaluation", "test")
+    assert (measured["name"], measured["class_names"]) == ("on-test", list("0123456789"))
+    assert measured["recipe"] == json.loads((runs.test / "recipe.json").read_text())
+    (member,) = measured["members"]
+    assert (member["seed"], member["step"], len(member["metrics"])) == (0, 6, 2)
+    assert (member["num_steps"], member["finished"]) == (6, True)
+    assert measured["fill"] == [round(mean) for mean in open_run(runs.test, None, "cpu").data.mean]
+
+
+def test_the_file_holds_what_is_returned(measured, runs):
+    assert read_evaluation(runs.test) == measured
+
+
+def test_the_first_level_of_each_harm_is_the_accuracy(measured):
+    assert list(measured["robustness"]) == ["occlusion", "shift", "noise"]
+    for result in measured["robustness"].values():
+        assert result["accuracy"][0] == pytest.approx(1 - measured["sets"]["test"]["error"])
+        assert (len(result["accuracy"]), len(result["se"]), result["n"]) == (5, 5, 697)
+
+
+@pytest.mark.parametrize("place", [1, 4])
+def test_accuracy_under_harm_is_that_of_the_harmed_images(measured, runs, place):
+    run = open_run(runs.test, None, "cpu")
+    shift = ordeals(measured["fill"])[1]
+    right, labels = [], list(run.data.measured.labels.split(500))
+    for chunk, images in enumerate(chunks(run.data.measured, 0)):
+        answers = predict(run, harmed(shift, place, 0, chunk, images)).argmax(1)
+        right.append(answers == labels[chunk])
+    accuracy = float(torch.cat(right).double().mean())
+    assert measured["robustness"]["shift"]["accuracy"][place] == pytest.approx(accuracy)
+
+
+def test_the_classes_add_up(measured):
+    found, wrong = measured["per_class"], measured["sets"]["test"]["error"]
+    assert sum(found["count"]) == sum(map(sum, found["confusion"])) == 697
+    shares = zip(found["count"], found["error"], strict=True)
+    assert sum(n * share for n, share in shares) / 697 == pytest.approx(wrong, abs=1e-5)
+
+
+def test_predictions_are_kept_with_their_labels(measured, runs):
+    kept = predictions(runs.test)
+    assert kept.keys() == {
+        *(f"{name}_{part}" for name in ("test", "again") for part in PARTS),
+        *("occlusion_right", "shift_right", "noise_right"),
+    }
+    assert kept["test_logits"].shape == (697, 10)
+    assert kept["test_labels"].equal(load("digits").test.labels)
+    wrong = float(error(kept["test_logits"], kept["test_labels"]))
+    assert wrong == measured["sets"]["test"]["error"]
+    content = (runs.test / "predictions.safetensors").read_bytes()
+    assert measured["predictions_sha256"] == hashlib.sha256(content).hexdigest()
+
+
+def test_right_answers_under_harm_are_kept_for_each_image(measured, runs):
+    for name, result in measured["robustness"].items():
+        right = predictions(runs.test)[f"{name}_right"]
+        assert (right.dtype, right.shape, int(right.max())) == (torch.uint8, (697, 5), 1)
+        assert right.double().mean(0).tolist() == pytest.approx(result["accuracy"])
+
+
+def test_every_measure_that_is_a_mean_has_an_interval(measured):
+    without = [m["key"] for m in measured["measures"] if m["interval"] is None]
+    none = ("ece_10", "ece_15_mass", "ece_15_scaled")
+    assert without == [*none, *(f"again/{key}" for key in none)]
+
+
+def test_the_command_makes_it_again(measured, runs):
+    also = f"again={runs.test / 'again.npz'}"
+    assert measured["command"] == f"softaug evaluate {runs.test} --draws 1 --also {also}"
+
+
+def test_paths_below_the_current_folder_are_not_told_in_full(
+    runs, evaluated, tmp_path, monkeypatch
+):
+    folder = copy_run(runs.test, tmp_path / "mine")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "again.npz").write_bytes((runs.test / "again.npz").read_bytes())
+    also = (f"again={tmp_path / 'again.npz'}",)
+    found = evaluated([folder], tmp_path / "out", also=also)
+    command = "softaug evaluate mine --draws 1 --also again=again.npz --ensemble --out out"
+    assert found["command"] == command
+    assert found["members"][0]["folder"] == "mine"
+
+
+def test_a_training_that_was_not_finished_is_told(runs, evaluated, tmp_path):
+    folder = copy_run(runs.test, tmp_path / "run")
+    shutil.rmtree(max((folder / "checkpoints").iterdir()))
+    (member,) = evaluated([folder], folder)["members"]
+    assert (member["step"], member["num_steps"], member["finished"]) == (3, 6, False)
+    assert [row["step"] for row in member["metrics"]] == [3], "what came after is not of it"
+
+
+def test_held_out_images_are_measured_in_place_of_the_test_set(runs, evaluated, tmp_path):
+    folder = copy_run(runs.held, tmp_path / "run")
+    found = evaluated([folder], folder, held_out=True)
+    assert (found["split"], list(found["sets"])) == ("validation", ["validation"])
+    trained = json.loads((runs.held / "result.json").read_text())
+    assert trained["split"] == "validation"
+    assert found["sets"]["validation"]["n"] == 30
+    assert found["sets"]["validation"]["error"] == pytest.approx(trained["error"])
+    assert "--held-out" in found["command"]
+
+
+def test_held_out_needs_images_that_were_held_out(runs, evaluated):
+    rule = "held_out needs runs that held out images by data.validation, got on-test; train with"
+    with pytest.raises(ValueError, match=rule):
+        evaluated([runs.test], runs.test, held_out=True)
+
+
+def test_without_a_test_set_the_split_is_called_validation(runs, evaluated, tmp_path):
+    name = f"folder:{digit_folder(tmp_path / 'digits', '', num=3)}"
+    change = {"name": name, "size": 16, "per_class": None, "validation": 20}
+    folder = copy_run(runs.test, tmp_path / "run", **change)
+    found = evaluated([folder], folder)
+    assert (found["split"], list(found["sets"])) == ("validation", ["validation"])
+    assert found["sets"]["validation"]["n"] == 20
+    assert found["temperature"]["how"].startswith("each half of the validation images")
+    assert "validation_logits" in predictions(folder)
+    assert compare_runs([folder], tmp_path / "out")["arms"][0]["seeds"] == [0]
+
+
+def test_a_diverged_network_is_refused(runs, evaluated, tmp_path, monkeypatch):
+    def lost(run, images):
+        return torch.full((len(images), 10), torch.nan)
+
+    monkeypatch.setattr("softaug.lab.evaluation.evaluate.predict", lost)
+    with pytest.raises(ValueError, match=r"logits must be finite.*; a diverged model cannot"):
+        evaluated([runs.test], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_set_of_one_image_is_refused(runs, evaluated, tmp_path):
+    with np.load(runs.test / "again.npz") as arrays:
+        np.savez(tmp_path / "one.npz", **{name: arrays[name][:1] for name in arrays})
+    with pytest.raises(ValueError, match="the one set must hold at least 2 images, got 1"):
+        evaluated([runs.test], tmp_path / "out", also=(f"one={tmp_path / 'one.npz'}",))
+
+
+def test_no_unfinished_file_is_left(measured, runs):
+    assert [path.name for path in runs.test.glob(".*")] in ([".lock"], [])
+
+
+def test_a_second_test_set_is_measured_by_itself(measured, runs):
+    kept = predictions(runs.test)
+    logits, labels = kept["again_logits"], kept["again_labels"]
+    assert torch.allclose(logits, kept["test_logits"][:60], atol=1e-4)
+    assert labels.equal(kept["test_labels"][:60])
+    temperature = fit_temperature(kept["test_logits"], kept["test_labels"])
+    scaled = apply_temperature(logits, temperature)
+    assert measured["sets"]["again"] == measures(logits, labels, scaled)
+
+
+def test_other_images_than_the_trained_ones_are_refused(runs, evaluated, tmp_path):
+    """Else held-out images could be training images, and a temperature fitted on them."""
+    folder = shutil.copytree(runs.test, tmp_path / "run")
+    recipe = json.loads((folder / "recipe.json").read_text())
+    recipe["data"]["validation"] = 30
+    (folder / "recipe.json").write_text(json.dumps(recipe))
+    with pytest.raises(ValueError, match=r"images must be those that .* was trained on"):
+        evaluated([folder], folder)
+
+
+def test_the_command_gives_the_same_numbers_again(measured, runs, tmp_path):
+    again = Path(shutil.copytree(runs.test, tmp_path / "run"))
+    (again / "evaluation.json").unlink()
+    also = f"again={runs.test / 'again.npz'}"
+    options = EvaluationOptions(device="cpu", draws=1, also=(also,))
+    console = Console(file=io.StringIO(), width=100)
+    assert list(evaluate_each([again], options, False, None, console)) == [again]
+    found = read_evaluation(again)
+    found["members"][0]["folder"] = measured["members"][0]["folder"]
+    found["command"] = found["command"].replace(str(again), str(runs.test))
+    assert without_date(found) == without_date(measured)
+
+
+def test_the_other_half_sets_the_temperature_without_held_out_images(measured, runs):
+    kept = predictions(runs.test)
+    halves = [
+        fit_temperature(kept["test_logits"][half::2], kept["test_labels"][half::2])
+        for half in (1, 0)
+    ]
+    assert measured["temperature"]["values"] == halves
+    assert "half" in measured["temperature"]["how"]
+
+
+def test_held_out_images_set_the_temperature_where_there_are_some(held_measured, runs):
+    assert held_measured["sets"]["test"]["n"] == 697, "measured on the test set all the same"
+    run = open_run(runs.held, None, "cpu")
+    held = run.data.measured
+    with torch.no_grad():
+        expected = fit_temperature(run.net(held.images), held.labels)
+    (temperature,) = held_measured["temperature"]["values"]
+    assert temperature == pytest.approx(expected, rel=1e-3)
+    assert held_measured["temperature"]["how"].startswith("fitted on 30 training images")
+    after = measures_after(predictions(runs.held), temperature)
+    assert held_measured["sets"]["test"]["after"]["nll"] == pytest.approx(after)
+
+
+def measures_after(kept, temperature):
+    logits, labels = kept["test_logits"] / temperature, kept["test_labels"]
+    return float(torch.nn.functional.cross_entropy(logits.double(), labels))
+
+
+@pytest.fixture(scope="module")
+def ensemble(runs, measured, held_measured, evaluated, tmp_path_factory):
+    """Both runs as one, and the folder of its evaluation."""
+    out = tmp_path_factory.mktemp("ensemble")
+    shutil.rmtree(out)  # it is made
+    members = [copy_run(runs.held, out.with_name("member"), validation=0), runs.test]
+    return evaluated(members, out), out
+
+
+def test_an_ensemble_is_the_mean_of_the_probabilities(ensemble, runs):
+    found, out = ensemble
+    each = [predictions(folder)["test_logits"] for folder in (runs.held, runs.test)]
+    logits = predictions(out)["test_logits"]
+    assert torch.allclose(logits, ensemble_logits(each), atol=1e-5)
+    assert found["sets"]["test"]["error"] == float(error(logits, load("digits").test.labels))
+    assert found["name"] == "on-held-ensemble"
+    assert [member["step"] for member in found["members"]] == [3, 6]
+
+
+def test_an_ensemble_of_a_run_with_itself_is_the_run(measured, runs, evaluated, tmp_path):
+    found = evaluated([runs.test, runs.test], tmp_path)
+    ours, theirs = found["sets"]["test"], measured["sets"]["test"]
+    assert ours["error"] == theirs["error"]
+    for name in ("nll", "brier", "gap"):
+        assert ours["before"][name] == pytest.approx(theirs["before"][name], abs=1e-6)
+    for name, result in found["robustness"].items():
+        assert result["accuracy"] == measured["robustness"][name]["accuracy"]
+
+
+def test_an_ensemble_for_different_data_is_refused(runs, evaluated, tmp_path):
+    name = f"folder:{digit_folder(tmp_path / 'digits', 'train', 'val')}"
+    other = copy_run(runs.test, tmp_path / "other", name=name, size=16, per_class=None)
+    rule = r"must be for the same data.* got folder:.* beside digits"
+    with pytest.raises(ValueError, match=rule):
+        evaluated([runs.test, other], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.usefixtures("unmeasured")
+@pytest.mark.parametrize("change", [{"validation": 0}, {"seed": 1}])
+def test_an_ensemble_whose_members_held_out_other_images_is_refused(
+    runs, evaluated, tmp_path, change
+):
+    other = copy_run(runs.held, tmp_path / "other", **change)
+    with pytest.raises(ValueError, match="must be for the same data"):
+        evaluated([runs.held, other], tmp_path / "out")
+
+
+def test_data_that_have_got_other_classes_are_refused(runs, tmp_path):
+    root = digit_folder(tmp_path / "digits", "train", "val")
+    for part in ("train", "val"):
+        shutil.rmtree(root / part / "9")
+    name = f"folder:{root}"
+    other = copy_run(runs.test, tmp_path / "other", name=name, size=16, per_class=None)
+    with pytest.raises(ValueError, match="evaluate: "):
+        open_run(other, None, "cpu")
+
+
+def test_only_the_harms_that_are_named_are_measured(measured, runs, evaluated, tmp_path):
+    folder = copy_run(runs.test, tmp_path / "run")
+    found = evaluated([folder], folder, harms=("shift",))
+    assert found["robustness"] == {"shift": measured["robustness"]["shift"]}
+    assert found["sets"] == {"test": measured["sets"]["test"]}, "nothing else changes"
+    assert found["examples"] == measured["examples"], "occluded ones are shown all the same"
+    assert found["command"] == f"softaug evaluate {folder} --draws 1 --harms shift"
+    assert write_evaluation_report(folder / "evaluation.json").is_file()
+
+
+def test_no_harm_at_all_makes_a_page_without_that_part(runs, evaluated, tmp_path):
+    folder = copy_run(runs.test, tmp_path / "run")
+    assert evaluated([folder], folder, harms=())["robustness"] == {}
+    page = write_evaluation_report(folder / "evaluation.json").read_text()
+    assert 'id="calibration"' in page
+    assert "#robustness" not in page
+    assert 'id="robustness"' not in page
+
+
+def test_a_comparison_shows_the_harms_that_all_have(runs, evaluated, tmp_path):
+    first, other = (copy_run(runs.test, tmp_path / name) for name in ("first", "other"))
+    recipe = json.loads((other / "recipe.json").read_text()) | {"name": "other"}
+    (other / "recipe.json").write_text(json.dumps(recipe))
+    evaluated([first], first)
+    evaluated([other], other, harms=("noise", "occlusion"))
+    compare_runs([first, other], tmp_path / "both")
+    page = write_evaluation_report(tmp_path / "both" / "comparison.json").read_text()
+    shown = [harm for harm in ("occlusion", "shift", "noise") if f"robustness-{harm}" in page]
+    assert shown == ["occlusion", "noise"]
+
+
+def test_an_unknown_harm_is_refused():
+    with pytest.raises(ValueError, match=r"evaluate: harms must be one of .*did you mean 'noise'"):
+        EvaluationOptions(harms=("noises",))
+
+
+def test_more_draws_than_a_byte_counts_are_refused():
+    with pytest.raises(ValueError, match="evaluate: draws must be at most 255, got 256"):
+        EvaluationOptions(draws=256)
+
+
+@pytest.mark.parametrize("draws", [0, 1.5, True])
+def test_a_number_of_draws_that_is_none_is_refused(draws):
+    with pytest.raises(ValueError, match="evaluate: draws must be a whole number >= 1"):
+        EvaluationOptions(draws=draws)
+
+
+@pytest.mark.parametrize(
+    ("folders", "out", "rule"),
+    [
+        ([], None, "at least one run must be given, got none; name a run's folder"),
+        (["run"], "out", "out is for --ensemble"),
+    ],
+)
+def test_the_command_refuses_no_run_and_a_needless_out(folders, out, rule):
+    with pytest.raises(ValueError, match=f"evaluate: {rule}"):
+        next(evaluate_each(folders, EvaluationOptions(), False, out, Console(quiet=True)))
+
+
+@pytest.mark.usefixtures("unmeasured")
+@pytest.mark.parametrize("out", [None, "mine"])
+def test_an_ensemble_goes_beside_its_first_run_or_where_it_is_told(runs, tmp_path, out):
+    first = copy_run(runs.test, tmp_path / "first")
+    wanted = out and tmp_path / out
+    options = EvaluationOptions(device="cpu")
+    (folder,) = evaluate_each([first, runs.test], options, True, wanted, Console(quiet=True))
+    assert folder == (wanted or tmp_path / "ensemble-first")
+    assert (folder / "evaluation.json").is_file()
+
+
+def test_another_ensemble_is_not_written_over(runs, evaluated, tmp_path):
+    first, out = copy_run(runs.test, tmp_path / "first"), tmp_path / "out"
+    evaluated([first, runs.test], out)
+    before = (out / "evaluation.json").read_bytes()
+    rule = r"out must not hold the evaluation of others, got .* and .*first; choose another --out"
+    with pytest.raises(ValueError, match=rule):
+        evaluated([first, runs.test, runs.test], out)
+    assert (out / "evaluation.json").read_bytes() == before
+    evaluated([runs.test, first], out)  # the same members
+
+
+@pytest.mark.usefixtures("unmeasured")
+def test_the_folder_of_a_member_is_refused_for_the_ensemble(runs, evaluated, tmp_path, monkeypatch):
+    first = copy_run(runs.test, tmp_path / "first")
+    monkeypatch.chdir(tmp_path)
+    before = sorted(first.iterdir())
+    with pytest.raises(ValueError, match="evaluate: an ensemble's folder must not be a member's"):
+        evaluated([first, runs.test], Path("other") / ".." / "first")
+    assert sorted(first.iterdir()) == before
+
+
+@pytest.fixture
+def of_members(runs, tmp_path):
+    """A folder as `softaug train --members` makes it."""
+    for seed in (9, 10):
+        copy_run(runs.test, tmp_path / "both" / f"member-seed{seed}")
+    return tmp_path / "both"
+
+
+@pytest.mark.usefixtures("unmeasured")
+def test_a_folder_of_members_is_evaluated_as_their_ensemble(of_members, monkeypatch):
+    opened = []
+    monkeypatch.setattr(Evaluation, "__init__", lambda self, runs, *_: opened.extend(runs))
+    monkeypatch.setattr(Evaluation, "kept", {}, raising=False)
+    monkeypatch.chdir(of_members.parent)
+    folders = evaluate_each([of_members], EvaluationOptions(), False, None, Console(quiet=True))
+    assert list(folders) == [of_members]
+    assert [run.folder.name for run in opened] == ["member-seed9", "member-seed10"]
+    assert read_evaluation(of_members)["command"] == "softaug evaluate both --draws 3"
+
+
+@pytest.mark.usefixtures("unmeasured")
+def test_a_folder_of_members_is_theirs_after_another_has_joined(of_members, evaluated):
+    (of_members / "evaluation.json").write_text('{"members": []}')  # of fewer members
+    assert evaluated(runs_in(of_members), of_members)["members"]
+
+
+@pytest.mark.usefixtures("unmeasured")
+def test_a_folder_of_members_joins_a_larger_ensemble(of_members, runs):
+    together = evaluate_each(
+        [of_members, runs.test], EvaluationOptions(), True, None, Console(quiet=True)
+    )
+    (folder,) = together
+    parts = [of_members / "member-seed9", of_members / "member-seed10", runs.test]
+    assert folder == of_members.parent / "ensemble-both"
+    assert read_evaluation(folder)["command"] == evaluate_command(
+        parts, EvaluationOptions(), folder
+    )
+
+
+def test_the_remedy_for_an_unmeasured_ensemble_names_its_folder(of_members, tmp_path):
+    with pytest.raises(ValueError, match=f"run `softaug evaluate {of_members}` again"):
+        compare_runs([of_members], tmp_path)
+
+
+def test_a_file_that_is_no_evaluation_is_not_written_over(runs, evaluated, tmp_path):
+    (tmp_path / "evaluation.json").write_text("mine")
+    with pytest.raises(ValueError, match="evaluation of others, got what cannot be read"):
+        evaluated([runs.test, runs.test], tmp_path)
+
+
+def test_a_wrong_second_set_is_refused_before_anything_is_measured(runs, evaluated, tmp_path):
+    with pytest.raises(ValueError, match="evaluate: also must be NAME=FOLDER"):
+        evaluated([runs.test], tmp_path / "out", also=("nonsense",))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.usefixtures("measured", "unmeasured")
+def test_two_second_sets_of_one_name_are_refused(runs, evaluated, tmp_path):
+    also = f"again={runs.test / 'again.npz'}"
+    with pytest.raises(ValueError, match="again"):
+        evaluated([runs.test], tmp_path / "out", also=(also, also))

@@ -1,0 +1,124 @@
+"""A window recipe on photographs of many sizes, from training to report and comparison."""
+
+import io
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import safetensors.torch
+from PIL import Image
+from rich.console import Console
+
+from softaug.lab.evaluation.compare import compare_runs
+from softaug.lab.evaluation.load_run import images_of, open_run
+from softaug.lab.recipes import find
+from softaug.lab.report.evaluation import print_comparison
+from softaug.lab.report.evaluation.page import draw_all, render
+from softaug.lab.report.evaluation.reading import read_comparison
+
+CLASSES = ("ant", "bee", "cat")
+RNG = np.random.default_rng(0)
+
+
+def save_photos(root, names, num):
+    """`num` noisy JPEGs of each class, each of its own size; a class has a colour."""
+    for place, name in enumerate(names):
+        (root / name).mkdir(parents=True)
+        for number in range(num):
+            pixels = RNG.integers(0, 128, (30 + number, 44 - number, 3), dtype=np.uint8)
+            pixels[..., place % 3] += 127
+            Image.fromarray(pixels).save(root / name / f"{number}.JPEG")
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory, runs, evaluated):
+    """A soft and a hard run on the same photographs, both evaluated."""
+    import tiny_runs
+
+    root = tmp_path_factory.mktemp("photos")
+    for part, num in (("train", 6), ("val", 4)):
+        save_photos(root / "set" / part, CLASSES, num)
+    save_photos(root / "v2", ["0", "1", "2"], 2)
+    found = {}
+    for arm in ("baseline", "soft"):
+        recipe = find(f"imagenette-resnet8-s2-{arm}").recipe
+        data = replace(recipe.data, name=f"folder:{root / 'set'}", size=16)
+        recipe = replace(recipe, data=data, epochs=1, batch=6, name=arm)
+        tiny_runs.run(recipe, root / arm, threads=1, device="cpu", workers=0)
+        also = (f"v2={root / 'v2'}",)
+        found[arm] = evaluated([root / arm], root / arm, also=also, resize=(16, 20))
+    return SimpleNamespace(root=root, **found)
+
+
+def test_other_short_edges_and_numbered_classes_are_second_sets(photos):
+    sizes = {name: one["n"] for name, one in photos.soft["sets"].items()}
+    assert sizes == {"test": 12, "v2": 6, "resize-16": 12, "resize-20": 12}
+
+
+def test_the_same_short_edge_gives_the_same_predictions_and_another_gives_others(photos):
+    kept = safetensors.torch.load_file(photos.root / "soft" / "predictions.safetensors")
+    assert kept["resize-16_logits"].equal(kept["test_logits"])
+    assert not kept["resize-20_logits"].equal(kept["test_logits"])
+    assert kept["resize-20_labels"].equal(kept["test_labels"])
+
+
+def test_the_command_is_complete(photos):
+    command = f"softaug evaluate {photos.root}/soft --draws 1 --also v2={photos.root}/v2"
+    assert photos.soft["command"] == f"{command} --resize 16 20"
+
+
+def test_the_terminal_and_the_report_show_every_set_and_the_occluded_photos(photos):
+    told = Console(file=io.StringIO(), width=160)
+    print_comparison(photos.root / "soft" / "evaluation.json", told)
+    comparison = read_comparison(photos.root / "soft" / "evaluation.json")
+    pictures = draw_all(comparison)
+    page = render(comparison, pictures, "evaluation.json")
+    for name in ("v2", "resize-16", "resize-20"):
+        assert f"{name}: Error, %" in told.file.getvalue()
+        assert f"{name}: Error, %" in page
+    assert "Accuracy, 80% hidden" in told.file.getvalue()
+    assert page.count('<img src="data:image/png') == 12 + 5 * 8  # whole, and eight at five levels
+    assert "robustness-occlusion" in {picture.name for picture in pictures["robustness"]}
+
+
+def test_runs_are_compared_on_every_set(photos):
+    folders = [photos.root / "baseline", photos.root / "soft"]
+    found = compare_runs(folders, photos.root / "compared")
+    keys = {measure["key"] for measure in found["measures"]}
+    assert {"error", "v2/error", "resize-20/error", "occlusion/0.8"} <= keys
+    assert {"error", "v2/error", "resize-20/error"} <= found["pairs"][0]["by_image"].keys()
+    told = Console(file=io.StringIO(), width=160)
+    print_comparison(photos.root / "compared" / "comparison.json", told)
+    assert "resize-20: Error, %" in told.file.getvalue()
+
+
+def test_images_are_told_apart_by_size_and_short_edge(photos):
+    run = open_run(photos.root / "soft", None, "cpu")
+    assert images_of(run).endswith("/set (fine, size 16)")
+    at20 = replace(run.recipe, data=replace(run.recipe.data, resize=20, validation=3))
+    told = images_of(run._replace(recipe=at20))
+    assert told.endswith("(fine, size 16 of short edge 20, 3 held out by seed 0)")
+
+
+def test_second_folders_are_resized_as_the_run_measures(photos, tmp_path, evaluated):
+    import tiny_runs
+
+    recipe = open_run(photos.root / "soft", None, "cpu").recipe
+    recipe = replace(recipe, data=replace(recipe.data, resize=20), name="at-20")
+    tiny_runs.run(recipe, tmp_path / "run", threads=1, device="cpu", workers=0)
+    also = (f"again={photos.root / 'set'}",)
+    evaluated([tmp_path / "run"], tmp_path / "run", also=also, resize=(16,))
+    kept = safetensors.torch.load_file(tmp_path / "run" / "predictions.safetensors")
+    assert kept["again_logits"].equal(kept["test_logits"])
+    assert not kept["resize-16_logits"].equal(kept["test_logits"])
+
+
+def test_a_short_edge_below_the_size_is_refused(photos, evaluated, tmp_path):
+    with pytest.raises(ValueError, match="evaluate: resize must be a whole number >= 16"):
+        evaluated([photos.root / "soft"], tmp_path / "out", resize=(15,))
+
+
+def test_other_data_cannot_be_resized(runs, evaluated, tmp_path):
+    with pytest.raises(ValueError, match="evaluate: resize is for images in folders"):
+        evaluated([runs.test], tmp_path / "out", resize=(32,))

@@ -1,0 +1,103 @@
+"""What recipes become at smaller scales, and what they keep."""
+
+from dataclasses import replace
+
+import pytest
+
+from softaug.lab.recipes import at_scale, find, find_exhibits
+from softaug.lab.recipes import paper_figures as exhibits
+from softaug.lab.recipes.scale import scaled
+from softaug.lab.recipes.serialize import as_dict, differences
+
+
+def changed(name, scale):
+    """Dotted names of what a scale changes of a recipe, but for its name."""
+    recipe = find(name).recipe
+    lines = differences(as_dict(recipe), as_dict(at_scale(recipe, scale)))
+    return {line.partition(":")[0] for line in lines} - {"name"}
+
+
+@pytest.mark.parametrize("exhibit", exhibits(), ids=lambda exhibit: exhibit.name)
+def test_recipes_are_as_they_are_at_the_paper_s_scale_and_those_of_studies_at_cpu(exhibit):
+    scale = "paper" if exhibit.of_paper else "cpu"
+    assert scaled(exhibit, scale) == {name: find(name).recipe for name in exhibit.recipes}
+
+
+@pytest.mark.parametrize("scale", ["cpu", "smoke"])
+def test_recipes_of_one_name_are_one_recipe_in_all_exhibits(scale):
+    found = {}
+    for exhibit in exhibits():
+        for recipe in scaled(exhibit, scale).values():
+            if not isinstance(recipe, str):
+                assert found.setdefault(recipe.name, recipe) == recipe
+
+
+@pytest.mark.parametrize("exhibit", exhibits(), ids=lambda exhibit: exhibit.name)
+def test_no_exhibit_has_a_row_twice(exhibit):
+    for scale in ("cpu", "smoke"):
+        recipes = [one for one in scaled(exhibit, scale).values() if not isinstance(one, str)]
+        assert len({recipe.name for recipe in recipes}) == len(recipes)
+        alike = [replace(recipe, name="one") for recipe in recipes]
+        assert scale == "smoke" or len(set(alike)) == len(alike)
+
+
+@pytest.mark.parametrize("name", ["cifar100-resnet18-soft", "cifar10-wrn28-10-soft-trivialaugment"])
+def test_cpu_changes_network_images_and_epochs_alone(name):
+    assert changed(name, "cpu") == {"data.per_class", "epochs", "model"}
+
+
+def test_cpu_keeps_the_windows_of_photographs_and_what_softens():
+    recipe = find("imagenet-resnet50-soft-randaugment").recipe
+    small = at_scale(recipe, "cpu")
+    assert (small.augment, small.loss) == (recipe.augment, recipe.loss)
+    assert (small.name, small.data.name) == (
+        "cpu-imagenette-resnet8-s2-soft-randaugment",
+        "imagenette",
+    )
+
+
+def test_cpu_keeps_the_ratio_of_learning_rates_and_the_weights_of_pairs():
+    first, slow, steep = (
+        at_scale(find(f"cifar100-simsiam-resnet18-{arm}").recipe, "cpu")
+        for arm in ("sa1", "sa1-lr0.1", "sa1-k2")
+    )
+    small = find("cifar100-simsiam-resnet8-s2-sa1").recipe
+    assert replace(first, name=small.name) == small
+    assert slow.optim.lr == pytest.approx(small.optim.lr / 2)
+    assert (steep.weight.k, first.weight.k) == (2.0, 4.0)
+
+
+def test_networks_without_a_small_one_are_not_at_the_cpu_scale():
+    recipe = find("cifar100-pyramidnet272-soft").recipe
+    assert at_scale(recipe, "cpu") == "no small network stands for pyramidnet272"
+
+
+def test_of_two_networks_that_become_one_the_first_row_has_it():
+    (table2,), (table3,) = find_exhibits(["table2"]), find_exhibits(["table3"])
+    there = scaled(table2, "cpu")["cifar100-wrn28-10-hard"]
+    assert "stands for cifar100-resnet18-hard already" in there
+    alone = scaled(table3, "cpu")["cifar100-wrn28-10-hard"]
+    assert alone.name == "cpu-cifar100-resnet8-s2-hard"
+
+
+def test_smoke_halves_lengths_in_pixels_and_keeps_sigma():
+    aggressive, cutout, soft = (
+        at_scale(find(f"cifar100-resnet18-{arm}").recipe, "smoke").augment
+        for arm in ("hard-aggressive", "cutout", "soft")
+    )
+    assert aggressive.crop.reach == 8
+    assert cutout.cutout.length == 4
+    assert soft == find("cifar100-resnet18-soft").recipe.augment
+
+
+def test_smoke_takes_the_photographs_that_are_there():
+    recipe = find("imagenet-resnet101-baseline").recipe
+    assert at_scale(recipe, "smoke").data.name == "imagenette"
+    assert at_scale(recipe, "smoke", "folder:/there").data.name == "folder:/there"
+    assert at_scale(recipe, "smoke").optim.warmup_epochs == 0
+
+
+def test_smoke_holds_out_no_more_than_a_tenth_of_its_digits():
+    smoke = at_scale(find("cifar10-resnet8-s2-5000x40-paced-held-out-gap").recipe, "smoke")
+    assert smoke.augment.pace.held_out == 10
+    assert smoke.data.per_class * 10 == 100

@@ -1,0 +1,174 @@
+import errno
+import json
+import random
+
+import pytest
+import torch
+
+from softaug.lab.training import checkpoint
+from softaug.lab.training.checkpoint import DamagedError, load, newest, save, steps
+
+FILES = ["model.safetensors", "optimizer.safetensors", "state.json", "manifest.json"]
+
+
+def tensors(step):
+    generator = torch.Generator().manual_seed(step)
+    model = {"weight": torch.randn(3, 4, generator=generator), "seen": torch.tensor(step)}
+    return {"model": model, "optimizer": {"weight": torch.full((3, 4), float(step))}}
+
+
+def save_some(folder, *numbers):
+    return [save(folder, step, tensors(step), {"step": step}) for step in numbers]
+
+
+def flip(path, place):
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+
+
+def refuse_to_write(monkeypatch, name, number):
+    write = checkpoint._write
+
+    def full(path, content):
+        if path.name == name:
+            path.write_bytes(content[: len(content) // 2])
+            raise OSError(number, "as the system says")
+        write(path, content)
+
+    monkeypatch.setattr(checkpoint, "_write", full)
+
+
+def test_what_was_saved_is_loaded(tmp_path):
+    save_some(tmp_path, 7)
+    found = newest(tmp_path)
+    assert (found.path.name, found.state) == ("step-00000007", {"step": 7})
+    for name, part in tensors(7).items():
+        assert found.tensors[name].keys() == part.keys()
+        assert all(torch.equal(found.tensors[name][key], part[key]) for key in part)
+
+
+def test_a_channels_last_tensor_is_loaded_with_its_values(tmp_path):
+    weight = torch.randn(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
+    save(tmp_path, 1, {"model": {"weight": weight}}, {})
+    assert torch.equal(newest(tmp_path).tensors["model"]["weight"], weight)
+
+
+def test_there_are_only_tensors_and_json(tmp_path):
+    (path,) = save_some(tmp_path, 1)
+    assert sorted(file.name for file in path.iterdir()) == sorted(FILES)
+    for name in FILES[2:]:
+        json.loads((path / name).read_text())
+    header = (path / FILES[0]).read_bytes()
+    json.loads(header[8 : 8 + int.from_bytes(header[:8], "little")])  # safetensors, no pickle
+
+
+def test_equal_states_give_equal_files(tmp_path):
+    (first,), (second,) = save_some(tmp_path / "a", 1), save_some(tmp_path / "b", 1)
+    assert all((first / name).read_bytes() == (second / name).read_bytes() for name in FILES)
+
+
+def test_the_last_two_stay(tmp_path):
+    save_some(tmp_path, 1, 2, 10, 9_999_999)
+    assert [path.name for path in steps(tmp_path)] == ["step-00000010", "step-09999999"]
+
+
+def test_no_checkpoint_is_none(tmp_path):
+    assert newest(tmp_path / "absent") is None
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("harm", ["flip first", "flip middle", "flip last", "truncate", "delete"])
+def test_a_damaged_one_is_reported_and_the_one_before_is_used(tmp_path, name, harm):
+    path, said = save_some(tmp_path, 1, 2)[1] / name, []
+    size = path.stat().st_size
+    if harm.startswith("flip"):
+        flip(path, {"first": 0, "middle": size // 2, "last": size - 1}[harm.split()[1]])
+    elif harm == "truncate":
+        path.write_bytes(path.read_bytes()[: size // 2])
+    else:
+        path.unlink()
+    assert newest(tmp_path, said.append).state == {"step": 1}
+    assert len(said) == 1
+    assert said[0].startswith("checkpoint step-00000002 is damaged (")
+    assert name in said[0] or name == "manifest.json"
+    assert (tmp_path / "damaged-step-00000002").is_dir()
+
+
+def test_any_flipped_bit_of_the_manifest_is_noticed(tmp_path):
+    path = save_some(tmp_path, 1)[0]
+    manifest = path / "manifest.json"
+    whole, draw = manifest.read_bytes(), random.Random(0)
+    for place in range(len(whole) - 1):  # the last is a line's end
+        changed = bytearray(whole)
+        changed[place] ^= 1 << draw.randrange(8)
+        manifest.write_bytes(changed)
+        with pytest.raises(DamagedError):
+            load(path)
+
+
+def test_all_damaged_is_refused(tmp_path):
+    for path in save_some(tmp_path, 1, 2):
+        flip(path / "state.json", 3)
+    with pytest.raises(ValueError, match="must be whole, got 2 damaged; delete the run's folder"):
+        newest(tmp_path, lambda text: None)
+
+
+def test_all_damaged_stays_refused_however_often_one_tries(tmp_path):
+    for path in save_some(tmp_path, 1, 2):
+        flip(path / "state.json", 3)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="must be whole, got 2 damaged; delete the run's"):
+            newest(tmp_path, lambda text: None)
+
+
+def test_a_step_may_be_damaged_twice(tmp_path):
+    save_some(tmp_path, 1)
+    for _ in range(2):
+        (path,) = save_some(tmp_path, 2)
+        flip(path / "state.json", 3)
+        assert newest(tmp_path, lambda text: None).state == {"step": 1}
+
+
+def test_what_was_half_written_is_cleared_away(tmp_path):
+    save_some(tmp_path, 1)
+    (tmp_path / ".writing-00000002").mkdir()
+    (tmp_path / ".writing-00000002" / "model.safetensors").write_bytes(b"half")
+    assert newest(tmp_path).state == {"step": 1}
+    assert [path.name for path in tmp_path.iterdir()] == ["step-00000001"]
+
+
+def test_what_a_kill_left_of_older_ones_is_cleared_away(tmp_path):
+    save_some(tmp_path, 2, 3)
+    (tmp_path / "step-00000001").mkdir()
+    assert newest(tmp_path).state == {"step": 3}
+    assert [path.name for path in steps(tmp_path)] == ["step-00000002", "step-00000003"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_full_disk_is_named_and_earlier_ones_stay_whole(tmp_path, name, monkeypatch):
+    save_some(tmp_path, 1, 2)
+    refuse_to_write(monkeypatch, name, errno.ENOSPC)
+    with pytest.raises(OSError, match="the disk is full; earlier checkpoints are whole") as failed:
+        save_some(tmp_path, 3)
+    assert failed.value.errno == errno.ENOSPC
+    assert [load(path).state["step"] for path in steps(tmp_path)] == [1, 2]
+    assert not list(tmp_path.glob(".writing*"))
+
+
+def test_another_failure_to_write_is_named_too(tmp_path, monkeypatch):
+    refuse_to_write(monkeypatch, "state.json", errno.EIO)
+    with pytest.raises(OSError, match=r"could not write to .*: as the system says; earlier"):
+        save_some(tmp_path, 3)
+
+
+def test_the_manifest_is_written_last_and_before_the_final_name(tmp_path, monkeypatch):
+    write, seen = checkpoint._write, []
+
+    def spied(path, content):
+        seen.append((path.name, steps(tmp_path)))
+        write(path, content)
+
+    monkeypatch.setattr(checkpoint, "_write", spied)
+    save_some(tmp_path, 1)
+    assert seen == [(name, []) for name in FILES]

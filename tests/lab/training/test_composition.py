@@ -1,0 +1,97 @@
+"""Any transform with any mixing and any loss trains, or is refused with the reason."""
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from one_step import CLASSES, take_step
+
+from softaug.lab.data.prior import describe_prior, guess
+from softaug.lab.io import write_json
+from softaug.lab.recipes import (
+    Augment,
+    Cutout,
+    LossSpec,
+    Mix,
+    Noise,
+    NormalOffsets,
+    Recipe,
+    UniformOffsets,
+)
+
+TRANSFORMS = {
+    "hard crop": Augment(UniformOffsets(4)),
+    "soft crop": Augment(NormalOffsets(0.3)),
+    "whole labels": Augment(NormalOffsets(0.3, k=None)),
+    "noise": Augment(NormalOffsets(0.3), noise=Noise(0.1)),
+    "cutout": Augment(UniformOffsets(4), cutout=Cutout(8)),
+    "randaugment": Augment(NormalOffsets(0.3), policy="randaugment"),
+    "soft policy": Augment(NormalOffsets(0.3), policy="trivialaugment", curves="naive"),
+}
+MIXINGS = {
+    "not mixed": Mix(),
+    "mixup": Mix("mixup"),
+    "cutmix": Mix("cutmix"),
+    "manifold mixup": Mix("manifold-mixup"),
+}
+LOSSES = {
+    "hard": LossSpec(),
+    "target": LossSpec("target"),
+    "weight": LossSpec("weight", "normalised"),
+    "both": LossSpec("both"),
+    "batch mean": LossSpec("both", "batch_mean"),
+    "prior": LossSpec("both", prior="prior.json"),
+    "label smoothing": LossSpec("both", label_smoothing=0.1),
+    "online smoothing": LossSpec("both", online_smoothing=0.5),
+    "focal": LossSpec("both", focal_gamma=2.0),
+}
+TRIPLES = list(itertools.product(TRANSFORMS, MIXINGS, LOSSES))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def prior(tmp_path_factory):
+    """A prior for the ten classes, where the recipe looks for it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("prior"))
+        write_json(describe_prior(guess(torch.rand(10, 10)), CLASSES, {}), Path("prior.json"))
+        yield
+
+
+def recipe(transform, mixing, loss):
+    parts = {"augment": TRANSFORMS[transform], "mix": MIXINGS[mixing], "loss": LOSSES[loss]}
+    return Recipe("x", "resnet8", **parts)
+
+
+@pytest.mark.parametrize("names", TRIPLES, ids=" + ".join)
+def test_it_trains(names):
+    found, moved = take_step(recipe(*names))
+    assert found.isfinite().all()
+    if names[2] != "focal":  # the others are divergences
+        assert float(found[:, 0].min()) >= -1e-6
+    assert moved.isfinite().all()
+    assert float(moved.abs().max()) > 0
+
+
+def test_two_smoothings_are_refused():
+    with pytest.raises(ValueError, match="one of label_smoothing and online_smoothing must be 0"):
+        LossSpec(label_smoothing=0.1, online_smoothing=0.5)
+
+
+def test_manifold_mixup_is_refused_under_compile():
+    mixed = recipe("soft crop", "manifold mixup", "both")
+    with pytest.raises(ValueError, match="the layer that is mixed changes from step to step"):
+        replace(mixed, compute=replace(mixed.compute, compile=True))
+
+
+@pytest.mark.parametrize("policy", ["none", "autoaugment"])
+def test_curves_without_a_policy_that_has_them_are_refused(policy):
+    with pytest.raises(ValueError, match="curves are for policy randaugment or trivialaugment"):
+        Augment(policy=policy, curves="naive")
+
+
+@pytest.mark.parametrize("soften", ["none", "weight"])
+def test_a_prior_without_a_soft_target_is_refused(soften):
+    with pytest.raises(ValueError, match="prior is for softened targets"):
+        LossSpec(soften, prior="coarse")

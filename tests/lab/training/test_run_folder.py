@@ -1,0 +1,88 @@
+import fcntl
+import json
+import os
+from dataclasses import replace
+from threading import Timer
+
+import pytest
+from tiny_runs import tiny
+
+from softaug.lab.recipes import from_dict
+from softaug.lab.training.run_dir import (
+    LOCK,
+    check_recipe,
+    is_held,
+    keep_recipe,
+    keep_result,
+    locked,
+    read_result,
+)
+
+
+def test_a_second_holder_is_refused(tmp_path):
+    with (
+        locked(tmp_path),
+        pytest.raises(ValueError, match=r"only one process may train in .* choose another --out"),
+        locked(tmp_path),
+    ):
+        pass
+
+
+def test_the_folder_is_free_again_after_an_error(tmp_path):
+    with pytest.raises(KeyError), locked(tmp_path / "new"):
+        raise KeyError
+    with locked(tmp_path / "new"):
+        pass
+
+
+def test_a_lock_dies_with_its_process(tmp_path):
+    child = os.fork()
+    if child == 0:
+        locked(tmp_path).__enter__()
+        os.kill(os.getpid(), 9)
+    os.waitpid(child, 0)
+    with locked(tmp_path):
+        pass
+
+
+def test_whether_a_folder_is_held_is_seen_without_a_trace(tmp_path):
+    lock = tmp_path / LOCK
+    assert not is_held(lock)
+    assert list(tmp_path.iterdir()) == []
+    with locked(tmp_path):
+        assert is_held(lock)
+    assert not is_held(lock)
+
+
+def test_a_short_look_at_the_lock_refuses_no_one(tmp_path):
+    with locked(tmp_path):
+        pass
+    looking = (tmp_path / LOCK).open("rb")
+    fcntl.flock(looking, fcntl.LOCK_SH)
+    end = Timer(0.05, looking.close)
+    end.start()
+    with locked(tmp_path):
+        end.join()
+
+
+def test_the_same_recipe_is_welcome(tmp_path):
+    check_recipe(tmp_path, tiny())
+    keep_recipe(tmp_path, tiny())
+    check_recipe(tmp_path, tiny())
+    assert from_dict(json.loads((tmp_path / "recipe.json").read_text())) == tiny()
+
+
+def test_another_recipe_is_refused_with_the_difference(tmp_path):
+    keep_recipe(tmp_path, tiny())
+    (tmp_path / "checkpoints/step-00000001").mkdir(parents=True)
+    other = replace(tiny(optim_lr=0.05), epochs=3)
+    with pytest.raises(ValueError, match="holds a run of another recipe") as refused:
+        check_recipe(tmp_path, other)
+    assert str(refused.value).splitlines()[1:] == ["  epochs: 2 -> 3", "  optim.lr: 0.1 -> 0.05"]
+
+
+def test_there_is_a_result_once_it_is_kept(tmp_path):
+    assert read_result(tmp_path) is None
+    keep_result(tmp_path, {"error": 0.5})
+    assert read_result(tmp_path) == {"error": 0.5}
+    assert [path.name for path in tmp_path.iterdir()] == ["result.json"]

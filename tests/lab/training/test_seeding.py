@@ -1,0 +1,26 @@
+import torch
+
+from softaug.lab.training.batches import epoch_order, mix
+
+
+def test_the_seeds_are_these_for_ever():
+    assert mix(0) == 7210762507766007076
+    assert epoch_order(8, seed=0, epoch=0).tolist() == [2, 3, 7, 5, 6, 1, 4, 0]
+
+
+def test_seeds_differ_and_fit_in_63_bits():
+    seeds = [mix(*numbers) for numbers in [(0,), (1,), (0, 0), (0, 1), (1, 0), (12, 3), (1, 23)]]
+    assert len(set(seeds)) == len(seeds)
+    assert all(0 <= seed < 2**63 for seed in seeds)
+
+
+def test_orders_hold_every_sample_and_differ_by_epoch_and_seed():
+    orders = [epoch_order(50, seed, epoch).tolist() for seed in (0, 1) for epoch in (0, 1)]
+    assert all(sorted(order) == list(range(50)) for order in orders)
+    assert len(set(map(tuple, orders))) == 4
+
+
+def test_torchs_generator_is_left_alone():
+    before = torch.get_rng_state()
+    epoch_order(50, 0, 0)
+    assert torch.equal(torch.get_rng_state(), before)

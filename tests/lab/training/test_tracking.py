@@ -1,0 +1,61 @@
+import json
+
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from softaug.lab.training.logging import Tracker, read_metrics
+
+
+def track(folder, step, *rows):
+    tracker = Tracker(folder, step)
+    for row in rows:
+        tracker.log(row)
+    tracker.close()
+
+
+def row(step, loss=1.0):
+    return {"step": step, "loss": loss}
+
+
+def events(folder):
+    found = EventAccumulator(str(folder / "tensorboard")).Reload().Scalars("loss")
+    return [(event.step, event.value) for event in found]
+
+
+def test_each_row_is_a_line_of_json_and_an_event(tmp_path):
+    track(tmp_path, 0, row(3), row(6, 0.5))
+    lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == [row(3), row(6, 0.5)] == read_metrics(tmp_path)
+    assert events(tmp_path) == [(3, 1.0), (6, 0.5)]
+
+
+def test_a_row_can_be_read_at_once(tmp_path):
+    tracker = Tracker(tmp_path, 0)
+    tracker.log(row(3))
+    assert read_metrics(tmp_path) == [row(3)]
+    tracker.close()
+
+
+def test_begun_again_it_forgets_later_steps(tmp_path):
+    track(tmp_path, 0, row(3), row(6), row(9))
+    track(tmp_path, 6, row(9, 0.25))
+    assert read_metrics(tmp_path) == [row(3), row(6), row(9, 0.25)]
+    assert events(tmp_path) == [(3, 1.0), (6, 1.0), (9, 0.25)]
+
+
+def test_begun_at_0_it_forgets_everything(tmp_path):
+    track(tmp_path, 0, row(3))
+    track(tmp_path, 0)
+    assert read_metrics(tmp_path) == []
+
+
+def test_a_line_that_was_cut_off_is_left_out_and_written_over(tmp_path):
+    track(tmp_path, 0, row(3))
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 6, "lo')
+    assert read_metrics(tmp_path) == [row(3)]
+    track(tmp_path, 3, row(6))
+    assert read_metrics(tmp_path) == [row(3), row(6)]
+
+
+def test_no_file_is_no_rows(tmp_path):
+    assert read_metrics(tmp_path) == []
