@@ -30,10 +30,9 @@ from kept_runs import (
     spread,
 )
 
-from softaug.lab.recipes import find_exhibits
+from softaug.lab.evaluation.stats import estimate
 from softaug.lab.recipes.budgets import EPOCHS, SOFT, budget_name, crop_arm
-from softaug.lab.recipes.paper_figures import FAR, MILD
-from softaug.metrics import estimate
+from softaug.lab.recipes.paper_figures import FAR, MILD, find_exhibits
 
 DOCS = Path(__file__).parent
 PAGE, KEPT = DOCS / "evidence.md", DOCS / "results" / "evidence"

@@ -32,7 +32,6 @@ from kept_runs import (
     read,
 )
 
-from softaug.lab.recipes import find_exhibits
 from softaug.lab.recipes.budgets import (
     DEEPER,
     DEEPER_EPOCHS,
@@ -44,7 +43,7 @@ from softaug.lab.recipes.budgets import (
     UNSEEN,
     budget_name,
 )
-from softaug.lab.recipes.paper_figures import DATA, FAR, HARD, MILD
+from softaug.lab.recipes.paper_figures import DATA, FAR, HARD, MILD, find_exhibits
 
 DOCS = Path(__file__).parent
 PAGE, KEPT = DOCS / "self-paced.md", DOCS / "results" / "self-paced" / "runs"

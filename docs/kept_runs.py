@@ -5,8 +5,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from softaug.lab.evaluation.stats import can_be_judged
-from softaug.metrics import Estimate, estimate, paired_difference, seed_interval, verdict
+from softaug.lab.evaluation.stats import (
+    Estimate,
+    can_be_judged,
+    estimate,
+    paired_difference,
+    seed_interval,
+    verdict,
+)
 
 
 class Measure(NamedTuple):

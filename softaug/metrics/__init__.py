@@ -1,17 +1,5 @@
 """What a trained model is measured by: pure functions on predictions and images."""
 
-from softaug.lab.evaluation.stats import (
-    Estimate,
-    Interval,
-    Verdict,
-    bootstrap_difference,
-    bootstrap_interval,
-    bootstrap_intervals,
-    estimate,
-    paired_difference,
-    seed_interval,
-    verdict,
-)
 from softaug.metrics.calibration import (
     Reliability,
     apply_temperature,
@@ -44,14 +32,8 @@ from softaug.metrics.corruptions import noisy, occlude, shifted
 from softaug.metrics.knn import knn_accuracy, knn_answers
 
 __all__ = [
-    "Estimate",
-    "Interval",
     "Reliability",
-    "Verdict",
     "apply_temperature",
-    "bootstrap_difference",
-    "bootstrap_interval",
-    "bootstrap_intervals",
     "brier",
     "calibration_error",
     "calibration_summary",
@@ -64,7 +46,6 @@ __all__ = [
     "confusion",
     "ensemble_logits",
     "error",
-    "estimate",
     "fit_temperature",
     "image_brier",
     "image_error",
@@ -77,10 +58,7 @@ __all__ = [
     "nll",
     "noisy",
     "occlude",
-    "paired_difference",
     "reliability",
-    "seed_interval",
     "shifted",
     "summed_gap",
-    "verdict",
 ]

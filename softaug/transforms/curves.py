@@ -237,8 +237,7 @@ def _read_curve(who: str, name: str, found: Any) -> AnyCurve:
 
 def write_curves(path: str | Path, curves: Curves, about: Mapping[str, Any]) -> Path:
     """Write `curves` as JSON for `read_curves`; `about` says where they come from."""
-    from softaug.lab.io import write_json  # reading needs the core only
-
     operations = {name: asdict(c) for name, c in check_curves("write_curves", curves).items()}
     results = {"schema": _SCHEMA, "kind": "curves", "operations": operations, "about": about}
-    return write_json(results, Path(path), indent=2)
+    Path(path).write_text(json.dumps(results, indent=2) + "\n")
+    return Path(path)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from softaug.checks import refuse
 from softaug.lab.curves.measure import CROP, WHO, Measured
-from softaug.metrics import bootstrap_interval
+from softaug.lab.evaluation.stats import bootstrap_interval
 from softaug.transforms.curves import AnyCurve, Curve, TableCurve
 
 LEAST_K, MOST_K = 0.25, 16.0

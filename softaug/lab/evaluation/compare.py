@@ -15,10 +15,7 @@ from softaug.lab.evaluation.evaluate import (
     shown_path,
 )
 from softaug.lab.evaluation.measures import image_values
-from softaug.lab.io import write_json
-from softaug.lab.recipes.serialize import as_of_today, differences
-from softaug.lab.training.logging import environment
-from softaug.metrics import (
+from softaug.lab.evaluation.stats import (
     Estimate,
     Interval,
     Verdict,
@@ -27,6 +24,9 @@ from softaug.metrics import (
     paired_difference,
     verdict,
 )
+from softaug.lab.io import write_json
+from softaug.lab.recipes.serialize import as_of_today, differences
+from softaug.lab.training.logging import environment
 
 COMPARISON = "comparison.json"
 Evaluated = Mapping[str, Any]  # the content of evaluation.json

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from softaug.lab.data.images import Source
+from softaug.lab.evaluation.stats import bootstrap_interval, bootstrap_intervals
 from softaug.lab.models import Standardise
 from softaug.lab.recipes.ssl_config import PretrainRecipe
 from softaug.lab.training.linear_probe import feature_parts
@@ -17,8 +18,6 @@ from softaug.lab.training.setup import TrainingData
 from softaug.lab.training.ssl import NEIGHBOURS, build_pair_net
 from softaug.metrics import (
     apply_temperature,
-    bootstrap_interval,
-    bootstrap_intervals,
     calibration_summary,
     class_brier,
     class_count,

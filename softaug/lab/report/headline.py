@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from softaug.lab.evaluation.stats import Word
+from softaug.lab.evaluation.stats import Estimate, Word
 from softaug.lab.report.results import Arm, Results, check_results
 from softaug.lab.report.summary import Comparison, Metric, Summary, compare, metrics_of, summarise
-from softaug.metrics import Estimate
 
 
 @dataclass(frozen=True)

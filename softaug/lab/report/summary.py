@@ -7,9 +7,8 @@ from functools import reduce
 from operator import getitem
 from typing import Any
 
-from softaug.lab.evaluation.stats import Word
+from softaug.lab.evaluation.stats import Estimate, Word, estimate, verdict
 from softaug.lab.report.results import Arm, check_results
-from softaug.metrics import Estimate, estimate, verdict
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from softaug.draws import DrawKey
 from softaug.lab.data.releases import data_folder
 from softaug.lab.evaluation.evaluate import EVALUATION
 from softaug.lab.evaluation.measures import level_key, set_key
+from softaug.lab.evaluation.stats import estimate
 from softaug.lab.io import write_json
 from softaug.lab.recipes.config import Augment, Recipe
 from softaug.lab.recipes.paper_numbers import V2
@@ -32,7 +33,6 @@ from softaug.lab.reproduce.plan import (
 from softaug.lab.reproduce.run_one import V2_FOLDER, has_diverged, second_sets
 from softaug.lab.training.augmentation import build_chain
 from softaug.lab.training.logging import environment
-from softaug.metrics import estimate
 
 KEYS = {"error": "error", "probe_error": "error", "ece": "ece_10"}
 _HIDDEN = re.compile(r"images (\d+) % hidden")

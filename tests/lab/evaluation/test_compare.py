@@ -13,7 +13,7 @@ from softaug.lab.evaluation.measures import (
     measures,
     scale,
 )
-from softaug.metrics import bootstrap_difference
+from softaug.lab.evaluation.stats import bootstrap_difference
 
 NUM = 40
 LABELS = torch.arange(NUM) % 4

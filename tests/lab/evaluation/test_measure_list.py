@@ -12,7 +12,8 @@ from softaug.lab.evaluation.measures import (
     measures,
     scale,
 )
-from softaug.metrics import bootstrap_interval, calibration_summary, image_gap, summed_gap
+from softaug.lab.evaluation.stats import bootstrap_interval
+from softaug.metrics import calibration_summary, image_gap, summed_gap
 
 NUM, DRAWS = 120, 3
 

@@ -4,8 +4,9 @@ from collections import Counter
 
 import pytest
 
-from softaug.lab.recipes import entries, find, find_exhibits
+from softaug.lab.recipes import entries, find
 from softaug.lab.recipes import paper_figures as exhibits
+from softaug.lab.recipes.paper_figures import find_exhibits
 from softaug.lab.recipes.paper_numbers import QUOTED, PaperNumber
 
 TABLES = [f"table{number}" for number in range(1, 10)]

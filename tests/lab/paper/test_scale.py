@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from softaug.lab.recipes import at_scale, find, find_exhibits
+from softaug.lab.recipes import find
 from softaug.lab.recipes import paper_figures as exhibits
-from softaug.lab.recipes.scale import scaled
+from softaug.lab.recipes.paper_figures import find_exhibits
+from softaug.lab.recipes.scale import at_scale, scaled
 from softaug.lab.recipes.serialize import as_dict, differences
 
 

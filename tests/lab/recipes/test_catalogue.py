@@ -3,8 +3,8 @@ import re
 from pathlib import Path
 
 import pytest
-import softaug.recipes
 
+import softaug.lab.recipes
 from softaug.lab.models.registry import MODELS
 from softaug.lab.recipes import Recipe, as_dict, differences, entries, find, header
 

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from softaug.lab.recipes import Scale, find_exhibits
+from softaug.lab.recipes.paper_figures import find_exhibits
+from softaug.lab.recipes.scale import Scale
 from softaug.lab.recipes.serialize import as_dict
 from softaug.lab.reproduce.plan import Plan, make_plan
 

@@ -3,8 +3,9 @@
 import pytest
 from fake_runs import planned, read
 
-from softaug.lab.recipes import SCALES, at_scale, find
+from softaug.lab.recipes import find
 from softaug.lab.recipes import paper_figures as exhibits
+from softaug.lab.recipes.scale import SCALES, at_scale
 from softaug.lab.reproduce.cost import cost_in_words, cpu_minutes
 from softaug.lab.reproduce.plan import needs_digits, num_members, write_digits, write_grid
 

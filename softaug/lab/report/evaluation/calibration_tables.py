@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from softaug.lab.evaluation.stats import Estimate, estimate
 from softaug.lab.report.evaluation.shapes import (
     Arm,
     Comparison,
@@ -20,7 +21,6 @@ from softaug.lab.report.evaluation.tables import (
     plain_table,
     set_images,
 )
-from softaug.metrics import Estimate, estimate
 
 When = Literal["before", "after"]
 WHEN: tuple[When, When] = ("before", "after")

@@ -7,13 +7,13 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from softaug.lab.evaluation.stats import estimate
 from softaug.lab.report.evaluation.drawing import Colours, Picture, line, literal, slug
 from softaug.lab.report.evaluation.shapes import Arm
 from softaug.lab.report.evaluation.tables import NONE, Cell, Column, Table, plural
 from softaug.lab.report.figures.error_line import error_line
 from softaug.lab.report.headline import capital
 from softaug.lab.report.palette import INK
-from softaug.metrics import estimate
 
 
 @dataclass(frozen=True)

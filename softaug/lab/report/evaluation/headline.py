@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from softaug.lab.evaluation.stats import Estimate, seed_interval
 from softaug.lab.report.evaluation.shapes import Arm, Comparison, Measure, Pair, show, signed
 from softaug.lab.report.evaluation.tables import (
     SIGNS,
@@ -13,7 +14,6 @@ from softaug.lab.report.evaluation.tables import (
     split_images,
 )
 from softaug.lab.report.headline import join
-from softaug.metrics import Estimate, seed_interval
 
 KEYS = ("error", "nll", "ece_15", "occlusion/0.4")
 

@@ -1,7 +1,7 @@
 """One evaluation as a comparison with one arm and no pairs."""
 
+from softaug.lab.evaluation.stats import estimate
 from softaug.lab.report.evaluation.shapes import Arm, Comparison, Estimate, Evaluation
-from softaug.metrics import estimate
 
 
 def as_comparison(evaluation: Evaluation) -> Comparison:

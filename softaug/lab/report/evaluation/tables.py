@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from softaug.lab.evaluation.stats import can_be_judged
+from softaug.lab.evaluation.stats import Estimate, Interval, can_be_judged, seed_interval
 from softaug.lab.report.evaluation.shapes import (
     Arm,
     Comparison,
@@ -14,7 +14,6 @@ from softaug.lab.report.evaluation.shapes import (
     show,
     signed,
 )
-from softaug.metrics import Estimate, Interval, seed_interval
 
 NONE = "–"
 SIGNS = {"better": "▲", "worse": "▼", "no difference shown": "=", "not tested": "·"}

@@ -1,8 +1,8 @@
 """What is worked out from an exhibit's cells, and how numbers are written."""
 
+from softaug.lab.evaluation.stats import Estimate, estimate
 from softaug.lab.report.evaluation.tables import NONE
 from softaug.lab.report.exhibits.shapes import Cell, Measured, Published, Row
-from softaug.metrics import Estimate, estimate
 
 _WORDS = {
     "ece": "calibration error (ECE)",

@@ -4,7 +4,7 @@ import statistics
 import pytest
 from scipy import stats
 
-from softaug.metrics import (
+from softaug.lab.evaluation.stats import (
     Estimate,
     Interval,
     Verdict,

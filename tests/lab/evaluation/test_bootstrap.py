@@ -5,14 +5,12 @@ import time
 import pytest
 import torch
 
-from softaug.metrics import (
+from softaug.lab.evaluation.stats import (
     bootstrap_difference,
     bootstrap_interval,
     bootstrap_intervals,
-    calibration_error,
-    image_gap,
-    summed_gap,
 )
+from softaug.metrics import calibration_error, image_gap, summed_gap
 
 
 def random_values(num=400, seed=0):
