@@ -12,7 +12,8 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from softaug.checks import check_integers, describe, refuse
+from softaug.checks import describe, refuse
+from softaug.tensor_checks import check_integers
 
 _LOW = 0xFFFFFFFF
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from softaug.checks import check_integers, check_share, describe, refuse
+from softaug.checks import check_share, describe, refuse
 from softaug.softening import confidence, soft_target, uniform_prior
+from softaug.tensor_checks import check_integers
 
 
 class SoftLabel(NamedTuple):

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from softaug.checks import check_choice, check_integers, check_share, describe, eager_on_cpu, refuse
+from softaug.checks import check_choice, check_share, describe, refuse
 from softaug.label import MixedLabel, SoftLabel, blend
 from softaug.online_smoothing import OnlineSmoothing
 from softaug.softening import (
@@ -20,6 +20,7 @@ from softaug.softening import (
     soft_target,
     uniform_prior,
 )
+from softaug.tensor_checks import check_integers, eager_on_cpu
 
 
 class LabelParts(NamedTuple):

@@ -8,16 +8,10 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, overlo
 import torch
 from torch import Generator, Tensor, nn
 
-from softaug.checks import (
-    check_images,
-    check_integers,
-    check_positive,
-    check_whole,
-    describe,
-    refuse,
-)
+from softaug.checks import check_positive, check_whole, describe, refuse
 from softaug.draws import DrawKey, send, uniforms
 from softaug.label import MixedLabel, SoftLabel, mix_labels
+from softaug.tensor_checks import check_images, check_integers
 
 Labels = Tensor | SoftLabel
 

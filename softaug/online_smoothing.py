@@ -4,8 +4,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from softaug.checks import check_integers, check_share, check_whole, describe, refuse
+from softaug.checks import check_share, check_whole, describe, refuse
 from softaug.label import MixedLabel, SoftLabel, main_label
+from softaug.tensor_checks import check_integers
 
 
 class OnlineSmoothing(nn.Module):

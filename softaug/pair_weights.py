@@ -5,8 +5,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softaug.checks import check_choice, check_positive, check_share, describe, eager_on_cpu, refuse
+from softaug.checks import check_choice, check_positive, check_share, describe, refuse
 from softaug.softening import global_mean
+from softaug.tensor_checks import eager_on_cpu
 
 MODES = ("SA1", "SA2", "none")
 

@@ -6,7 +6,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from softaug.checks import check_positive, describe, eager_on_cpu, refuse
+from softaug.checks import check_positive, describe, refuse
+from softaug.tensor_checks import eager_on_cpu
 
 Number = TypeVar("Number", float, Tensor)
 

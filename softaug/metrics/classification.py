@@ -8,9 +8,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from softaug.checks import NotFiniteError, check_integers, check_whole, describe, refuse
+from softaug.checks import NotFiniteError, check_whole, describe, refuse
 from softaug.draws import has_float64
 from softaug.softening import check_num_classes
+from softaug.tensor_checks import check_integers
 
 
 def check_scores(who: str, name: str, scores: Any, labels: Any) -> tuple[Tensor, Tensor]:

@@ -7,8 +7,9 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from softaug.checks import check_images, check_share, describe, refuse
+from softaug.checks import check_share, describe, refuse
 from softaug.draws import send, uniforms
+from softaug.tensor_checks import check_images
 from softaug.transforms.base import Fill, check_fill, fill_values
 from softaug.transforms.crop import shift
 from softaug.transforms.erase import EraseParams, SoftErase

@@ -6,14 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from softaug.checks import (
-    NotFiniteError,
-    check_integers,
-    check_positive,
-    check_whole,
-    describe,
-    refuse,
-)
+from softaug.checks import NotFiniteError, check_positive, check_whole, describe, refuse
+from softaug.tensor_checks import check_integers
 
 WHO = "knn_accuracy"
 _MOST_SIMILARITIES = 2**24  # at once: 64 MB

@@ -7,22 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softaug.checks import (
-    check_choice,
-    check_inside,
-    check_integers,
-    check_positive,
-    check_share,
-    check_whole,
-    describe,
-    refuse,
-)
+from softaug.checks import check_choice, check_positive, check_share, check_whole, describe, refuse
 from softaug.draws import send
 from softaug.label import MixedLabel, SoftLabel, main_label
 from softaug.pacing import statistics as sums
 from softaug.pacing.rules import AccuracyHold, PartsRule, Rule, Seen, fit_k
 from softaug.pacing.statistics import Parts
 from softaug.softening import global_sum, is_first_process
+from softaug.tensor_checks import check_inside, check_integers
 from softaug.transforms.base import SoftTransform
 from softaug.transforms.strength import BY, SIGMA, By, Paced
 

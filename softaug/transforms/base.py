@@ -10,17 +10,11 @@ import torch
 from torch import Generator, Tensor, nn
 from torchvision import tv_tensors
 
-from softaug.checks import (
-    check_images,
-    check_inside,
-    check_integers,
-    check_positive,
-    describe,
-    refuse,
-)
+from softaug.checks import check_positive, describe, refuse
 from softaug.draws import DrawKey, send, uniforms
 from softaug.label import SoftLabel
 from softaug.softening import retained
+from softaug.tensor_checks import check_images, check_inside, check_integers
 from softaug.transforms.strength import AUTO, Auto, Paceable, Paced, Samples, setting
 
 Fill = float | Sequence[float] | str

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from softaug.checks import check_choice, check_images, describe, eager_on_cpu, refuse
+from softaug.checks import check_choice, describe, refuse
+from softaug.tensor_checks import check_images, eager_on_cpu
 from softaug.transforms import photometric
 from softaug.transforms.affine import render, share_in_frame
 from softaug.transforms.base import Fill, check_fill, fill_values

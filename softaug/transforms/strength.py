@@ -7,8 +7,9 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from softaug.checks import check_inside, check_integers, check_positive, describe, refuse
+from softaug.checks import check_positive, describe, refuse
 from softaug.draws import has_float64, send
+from softaug.tensor_checks import check_inside, check_integers
 
 AUTO = "auto"
 Auto = Literal["auto"]

@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 
 from torch import Generator, Tensor, nn
 
-from softaug.checks import check_images, check_share, describe, refuse
+from softaug.checks import check_share, describe, refuse
 from softaug.draws import DrawKey
+from softaug.tensor_checks import check_images
 from softaug.transforms.color_jitter import ColourJitter, JitterParams
 from softaug.transforms.flip import FlipParams, HorizontalFlip
 from softaug.transforms.resized_crop import UniformResizedCrop, resize_windows

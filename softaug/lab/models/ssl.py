@@ -9,8 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from softaug.checks import check_whole, describe, eager_on_cpu, refuse
+from softaug.checks import check_whole, describe, refuse
 from softaug.softening import global_sum
+from softaug.tensor_checks import eager_on_cpu
 
 
 def perceptron(widths: Sequence[int], last_bias: bool = False) -> list[nn.Module]:
