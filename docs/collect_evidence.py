@@ -32,7 +32,7 @@ from kept_runs import (
 
 from softaug.lab.evaluation.stats import estimate
 from softaug.lab.recipes.budgets import EPOCHS, SOFT, budget_name, crop_arm
-from softaug.lab.recipes.paper_figures import FAR, MILD, find_exhibits
+from softaug.lab.recipes.paper_figures import FAR, MILD, find_tables
 
 DOCS = Path(__file__).parent
 PAGE, KEPT = DOCS / "evidence.md", DOCS / "results" / "evidence"
@@ -42,7 +42,7 @@ MIDDLE = "cifar10", 40
 
 def evidence_recipes() -> dict[str, None]:
     """Names of all rows of the studies, in their order."""
-    return dict.fromkeys(name for study in find_exhibits(STUDIES) for name in study.recipes)
+    return dict.fromkeys(name for study in find_tables(STUDIES) for name in study.recipes)
 
 
 def arms_of(values: Values, data: str, epochs: int) -> dict[str, str]:

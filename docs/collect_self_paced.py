@@ -43,7 +43,7 @@ from softaug.lab.recipes.budgets import (
     UNSEEN,
     budget_name,
 )
-from softaug.lab.recipes.paper_figures import DATA, FAR, HARD, MILD, find_exhibits
+from softaug.lab.recipes.paper_figures import DATA, FAR, HARD, MILD, find_tables
 
 DOCS = Path(__file__).parent
 PAGE, KEPT = DOCS / "self-paced.md", DOCS / "results" / "self-paced" / "runs"
@@ -83,7 +83,7 @@ HEADLINE_SETTING = Setting("cifar10", MODEL, MIDDLE)
 def collect(runs: Path) -> None:
     """Keep every run of the studies, those that the evidence has too beside the evidence's."""
     shared = set(evidence_recipes())
-    ours = {name for study in find_exhibits(STUDIES) for name in study.recipes}
+    ours = {name for study in find_tables(STUDIES) for name in study.recipes}
     keep(runs, ours - shared, KEPT)
     keep(runs, ours & shared, EVIDENCE / "runs")
 

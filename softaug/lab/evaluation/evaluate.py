@@ -41,8 +41,8 @@ from softaug.lab.evaluation.measures import (
 )
 from softaug.lab.io import write_json
 from softaug.lab.progress import Show, progress
+from softaug.lab.recipes.config import PretrainRecipe
 from softaug.lab.recipes.serialize import as_dict
-from softaug.lab.recipes.ssl_config import PretrainRecipe
 from softaug.lab.training.evaluate import chunks, workers_for
 from softaug.lab.training.logging import environment, read_metrics
 from softaug.lab.training.setup import load_images

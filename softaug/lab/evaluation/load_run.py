@@ -16,7 +16,7 @@ from softaug.checks import refuse
 from softaug.lab.data.load import is_files
 from softaug.lab.progress import progress
 from softaug.lab.recipes import AnyRecipe, Recipe, from_dict
-from softaug.lab.recipes.ssl_config import PretrainRecipe
+from softaug.lab.recipes.config import PretrainRecipe
 from softaug.lab.training import checkpoint
 from softaug.lab.training.batches import steps_per_epoch
 from softaug.lab.training.command import member_folders

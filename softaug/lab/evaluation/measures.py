@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from softaug.lab.data.images import Source
 from softaug.lab.evaluation.stats import bootstrap_interval, bootstrap_intervals
 from softaug.lab.models import Standardise
-from softaug.lab.recipes.ssl_config import PretrainRecipe
+from softaug.lab.recipes.config import PretrainRecipe
 from softaug.lab.training.linear_probe import feature_parts
 from softaug.lab.training.setup import TrainingData
 from softaug.lab.training.ssl import NEIGHBOURS, build_pair_net

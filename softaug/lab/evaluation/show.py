@@ -264,7 +264,7 @@ def _crop_words(crop: Crop, size: int) -> str:
     if isinstance(crop, NormalOffsets):
         return f"offsets normal, sd {crop.sigma:g} edges"
     if isinstance(crop, UniformOffsets):
-        return f"offsets up to {crop.reach} of {size} pixels"
+        return f"offsets up to {crop.max_shift} of {size} pixels"
     if isinstance(crop, NormalWindows):
         return f"windows of normal size and place, sigma {crop.sigma:g}{_window_options(crop)}"
     least, most = crop.scale

@@ -9,7 +9,9 @@ from softaug.lab.recipes.augment import (
 )
 from softaug.lab.recipes.catalog import entries, find
 from softaug.lab.recipes.config import (
+    AnyRecipe,
     Augment,
+    BarlowTwinsSpec,
     Compute,
     Cutout,
     DataSpec,
@@ -17,20 +19,16 @@ from softaug.lab.recipes.config import (
     Mix,
     Noise,
     Optim,
+    PairSpec,
+    PretrainRecipe,
+    ProbeSpec,
     Recipe,
+    SimSiamSpec,
+    ViewsSpec,
 )
 from softaug.lab.recipes.paper_numbers import PaperNumber
 from softaug.lab.recipes.registry import Entry, header
 from softaug.lab.recipes.serialize import as_dict, differences, from_dict
-from softaug.lab.recipes.ssl_config import (
-    AnyRecipe,
-    BarlowTwinsSpec,
-    PairSpec,
-    PretrainRecipe,
-    ProbeSpec,
-    SimSiamSpec,
-    ViewsSpec,
-)
 
 __all__ = [
     "AnyRecipe",

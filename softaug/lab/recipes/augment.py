@@ -28,9 +28,9 @@ def check_softening(who: str, k: float | None) -> None:
 
 @dataclass(frozen=True)
 class UniformOffsets:
-    """The usual crop: whole offsets drawn evenly from -reach..reach."""
+    """The usual crop: whole offsets drawn evenly from -max_shift..max_shift."""
 
-    reach: int = 4
+    max_shift: int = 4
     """largest offset in pixels; 0 is no crop"""
     k: float | None = 2.0
     """softening curve, for a loss that softens; None leaves labels whole"""
@@ -38,7 +38,7 @@ class UniformOffsets:
     """what enters the frame"""
 
     def __post_init__(self) -> None:
-        check_whole(WHO, "reach", self.reach, least=0)
+        check_whole(WHO, "max_shift", self.max_shift, least=0)
         check_softening(WHO, self.k)
         check_choice(WHO, "fill", self.fill, FILLS)
 

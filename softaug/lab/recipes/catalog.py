@@ -15,12 +15,12 @@ from softaug.checks import nearest, refuse
 from softaug.lab.recipes.ablations import ablation_entries, figure3_entries, rival_entries
 from softaug.lab.recipes.budgets import budget_entries
 from softaug.lab.recipes.cifar import cpu_scale_entries, paper_row_entries
+from softaug.lab.recipes.config import AnyRecipe
 from softaug.lab.recipes.imagenet import imagenet_entries
 from softaug.lab.recipes.paper_numbers import spread
 from softaug.lab.recipes.registry import AnyEntry, header, learner_name
 from softaug.lab.recipes.serialize import as_dict, dotted
 from softaug.lab.recipes.ssl import pretrain_entries
-from softaug.lab.recipes.ssl_config import AnyRecipe
 
 
 @cache

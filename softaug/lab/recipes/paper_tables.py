@@ -13,7 +13,7 @@ Measure = Literal["error", "ece", "probe_error"]
 
 
 @dataclass(frozen=True)
-class Cell:
+class PaperCell:
     """One number of a row, in %."""
 
     measure: Measure
@@ -32,13 +32,13 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Row:
+class PaperRow:
     """A line of a table: a recipe to be run, or what the paper quotes from others."""
 
     group: str
     label: str
     """unique in its group"""
-    cells: tuple[Cell, ...]
+    cells: tuple[PaperCell, ...]
     recipe: str | None = None
     """its name in the catalogue; None where a number is only quoted"""
     baseline: str | None = None
@@ -48,35 +48,30 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Line:
+class PaperLine:
     """A line of a plot: at each x, the cell of a row."""
 
     label: str
-    points: tuple[tuple[float, Row, Cell], ...]
+    points: tuple[tuple[float, PaperRow, PaperCell], ...]
 
 
 @dataclass(frozen=True)
-class Panel:
+class PaperPanel:
     """A plot."""
 
     title: str
     x_label: str
     y_label: str
-    lines: tuple[Line, ...]
+    lines: tuple[PaperLine, ...]
 
 
 @dataclass(frozen=True)
-class Exhibit:
-    """A table, a figure or a study."""
+class PaperTable:
+    """A table of the paper, or a study of ours."""
 
     name: str
     title: str
-    rows: tuple[Row, ...] = ()
-    panels: tuple[Panel, ...] = ()
-    examples: tuple[tuple[str, str], ...] = ()
-    """(label, recipe) of the networks whose answers a figure shows; the first seed's"""
-    offsets: bool = False
-    """whether it shows where the crops of its rows land"""
+    rows: tuple[PaperRow, ...] = ()
     notes: tuple[str, ...] = ()
     of_paper: bool = True
     """else it is a study of ours, whose recipes are of the cpu scale"""
@@ -84,8 +79,23 @@ class Exhibit:
     @property
     def recipes(self) -> tuple[str, ...]:
         """Names of the recipes that it needs, each once."""
-        named = [row.recipe for row in self.rows if row.recipe is not None]
-        return tuple(dict.fromkeys([*named, *(recipe for _, recipe in self.examples)]))
+        return tuple(dict.fromkeys(row.recipe for row in self.rows if row.recipe is not None))
+
+
+@dataclass(frozen=True)
+class PaperFigure(PaperTable):
+    """A figure of the paper, or a study of ours that is plotted."""
+
+    panels: tuple[PaperPanel, ...] = ()
+    examples: tuple[tuple[str, str], ...] = ()
+    """(label, recipe) of the networks whose answers a figure shows; the first seed's"""
+    offsets: bool = False
+    """whether it shows where the crops of its rows land"""
+
+    @property
+    def recipes(self) -> tuple[str, ...]:
+        """Names of the recipes that it needs, each once."""
+        return tuple(dict.fromkeys([*super().recipes, *(recipe for _, recipe in self.examples)]))
 
 
 ANOTHER = "another paper"
@@ -101,19 +111,19 @@ def row(
     measures: Sequence[Measure] = ("error",),
     on: str = "",
     why: str = "",
-) -> Row:
+) -> PaperRow:
     """The row of a recipe; without a number in that table its cells have none of the paper's."""
     found = [number for number in find(recipe).paper if (number.table, number.on) == (table, on)]
     number = found[0] if found else PaperNumber(table, on=on)
     cells = tuple(_cell(measure, number, why) for measure in measures)
-    return Row(group, label, cells, recipe, baseline)
+    return PaperRow(group, label, cells, recipe, baseline)
 
 
-def _cell(measure: Measure, number: PaperNumber, why: str) -> Cell:
+def _cell(measure: Measure, number: PaperNumber, why: str) -> PaperCell:
     source = ANOTHER if number.quoted else ""
     if measure == "ece":
-        return Cell(measure, number.on, number.ece, number.ece_se, source=source, why=why)
-    return Cell(measure, number.on, number.error, number.se, source=source, why=why)
+        return PaperCell(measure, number.on, number.ece, number.ece_se, source=source, why=why)
+    return PaperCell(measure, number.on, number.error, number.se, source=source, why=why)
 
 
 def quoted(table: str, data: str, method: str = "", source: str = "") -> list[QuotedNumber]:
@@ -127,12 +137,12 @@ def quoted(table: str, data: str, method: str = "", source: str = "") -> list[Qu
     ]
 
 
-def quoted_row(group: str, label: str, number: QuotedNumber) -> Row:
+def quoted_row(group: str, label: str, number: QuotedNumber) -> PaperRow:
     """The row of a number that nobody runs here."""
-    cells = [Cell("error", value=number.error, se=number.se, source=number.source)]
+    cells = [PaperCell("error", value=number.error, se=number.se, source=number.source)]
     if number.ece is not None:
-        cells.append(Cell("ece", value=number.ece, source=number.source))
-    return Row(group, label, tuple(cells), quoted=number.source)
+        cells.append(PaperCell("ece", value=number.ece, source=number.source))
+    return PaperRow(group, label, tuple(cells), quoted=number.source)
 
 
 BASE, SA, RA = "Baseline", "Soft Augmentation", "RandAugment"
@@ -152,22 +162,26 @@ PAIR_ARMS = {"baseline": BASE, "sa1": "SA#1", "sa2": "SA#2"}
 BINS = "ECE has 10 bins; quoted rows have 15 after temperature scaling: not like for like"
 
 
-def tables() -> tuple[Exhibit, ...]:
+def tables() -> tuple[PaperTable, ...]:
     """All nine."""
     return (
-        Exhibit("table1", "Related methods: ResNet-18 on CIFAR-100", _related()),
-        Exhibit("table2", "Soft Augmentation and RandAugment", _supervised()),
-        Exhibit("table3", "Error and calibration: WideResNet-28-10", _calibration(), notes=(BINS,)),
-        Exhibit("table4", "SimSiam: error of the linear probe, best learning rates", _pairs()),
-        Exhibit("table5", "Related methods, extended: ResNet-18 on CIFAR-100", _extended()),
-        Exhibit("table6", "Additive noise: ResNet-18 on CIFAR-100", _noise()),
+        PaperTable("table1", "Related methods: ResNet-18 on CIFAR-100", _related()),
+        PaperTable("table2", "Soft Augmentation and RandAugment", _supervised()),
+        PaperTable(
+            "table3", "Error and calibration: WideResNet-28-10", _calibration(), notes=(BINS,)
+        ),
+        PaperTable("table4", "SimSiam: error of the linear probe, best learning rates", _pairs()),
+        PaperTable("table5", "Related methods, extended: ResNet-18 on CIFAR-100", _extended()),
+        PaperTable("table6", "Additive noise: ResNet-18 on CIFAR-100", _noise()),
         _photo_calibration(),
-        Exhibit("table8", "SimSiam by learning rate", _rates()),
-        Exhibit("table9", "SimSiam with SA#1 by k", _curves(), notes=("single runs in the paper",)),
+        PaperTable("table8", "SimSiam by learning rate", _rates()),
+        PaperTable(
+            "table9", "SimSiam with SA#1 by k", _curves(), notes=("single runs in the paper",)
+        ),
     )
 
 
-def _related() -> tuple[Row, ...]:
+def _related() -> tuple[PaperRow, ...]:
     """Table 1: quoted numbers of a method stand above the paper's own."""
     arms = {
         "hard": BASE,
@@ -187,7 +201,7 @@ def _related() -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _supervised() -> tuple[Row, ...]:
+def _supervised() -> tuple[PaperRow, ...]:
     """Table 2: each network with four arms."""
     rows = []
     for data, group in CIFAR.items():
@@ -204,7 +218,7 @@ def _photo_arms(model: str) -> dict[str, str]:
     return {f"imagenet-{model}-{'baseline' if arm == 'hard' else arm}": arm for arm in ARMS}
 
 
-def _arms(group: str, net: str, recipes: dict[str, str], on: str = "") -> list[Row]:
+def _arms(group: str, net: str, recipes: dict[str, str], on: str = "") -> list[PaperRow]:
     base = f"{net}, {BASE}"
     return [
         row("2", group, f"{net}, {ARMS[arm]}", recipe, None if arm == "hard" else base, on=on)
@@ -212,7 +226,7 @@ def _arms(group: str, net: str, recipes: dict[str, str], on: str = "") -> list[R
     ]
 
 
-def _calibration() -> tuple[Row, ...]:
+def _calibration() -> tuple[PaperRow, ...]:
     """Table 3, and the row that it lacks: TrivialAugment alone."""
     arms = {
         "ensemble": "5-Ensemble (the paper quotes its number)",
@@ -230,16 +244,16 @@ def _calibration() -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _pair_row(table: str, group: str, label: str, name: str, base: str | None) -> Row:
+def _pair_row(table: str, group: str, label: str, name: str, base: str | None) -> PaperRow:
     return row(table, group, label, name, base, ("probe_error",))
 
 
-def _diverged(known: Row) -> Row:
+def _diverged(known: PaperRow) -> PaperRow:
     """The row with word that it diverged in the paper."""
     return replace(known, cells=tuple(replace(cell, diverged=True) for cell in known.cells))
 
 
-def _pairs() -> tuple[Row, ...]:
+def _pairs() -> tuple[PaperRow, ...]:
     """Table 4; the paper has no SA#2 for CIFAR-10."""
     return tuple(
         _pair_row("4", group, label, f"{data}-simsiam-resnet18-{arm}", _base(arm))
@@ -253,7 +267,7 @@ def _base(arm: str) -> str | None:
     return None if arm == "baseline" else BASE
 
 
-def _rates() -> tuple[Row, ...]:
+def _rates() -> tuple[PaperRow, ...]:
     """Table 8; an arm at its own learning rate is the row of Table 4."""
     rows = []
     for lr in LEARNING_RATES:
@@ -270,7 +284,7 @@ def _rates() -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _curves() -> tuple[Row, ...]:
+def _curves() -> tuple[PaperRow, ...]:
     """Table 9: k = 4 is the row of Table 4."""
     names = {f"k = {k}": f"sa1-k{k}" for k in (1, 2, 3)} | {"k = 4": "sa1"}
     group = "CIFAR-100, learning rate 0.2"
@@ -280,7 +294,7 @@ def _curves() -> tuple[Row, ...]:
     )
 
 
-def _extended() -> tuple[Row, ...]:
+def _extended() -> tuple[PaperRow, ...]:
     """Table 5: other papers' groups, then the paper's own."""
     sources = ("Zhang et al. (Mixup)", "Kim et al. (Puzzle Mix)", "Kim et al. (Co-Mixup)")
     others = [(who, number) for who in sources for number in quoted("5", "cifar100", source=who)]
@@ -299,7 +313,7 @@ def _extended() -> tuple[Row, ...]:
     return (*rows, *_resnet18("5", "The paper's own", arms))
 
 
-def _noise() -> tuple[Row, ...]:
+def _noise() -> tuple[PaperRow, ...]:
     arms = {
         "hard": BASE,
         "randaugment": RA,
@@ -313,14 +327,14 @@ def _noise() -> tuple[Row, ...]:
     return tuple(_resnet18("6", "CIFAR-100", arms))
 
 
-def _resnet18(table: str, group: str, arms: dict[str, str]) -> list[Row]:
+def _resnet18(table: str, group: str, arms: dict[str, str]) -> list[PaperRow]:
     return [
         row(table, group, label, f"cifar100-resnet18-{arm}", None if arm == "hard" else BASE)
         for arm, label in arms.items()
     ]
 
 
-def _photo_calibration() -> Exhibit:
+def _photo_calibration() -> PaperTable:
     """Table 7: ECE on both test sets."""
     arms = {"baseline": BASE, "randaugment": RA, "soft": SA, "soft-randaugment": BOTH}
     rows = tuple(
@@ -329,4 +343,4 @@ def _photo_calibration() -> Exhibit:
         for arm, label in arms.items()
     )
     note = "the paper does not say how many bins its ECE has; ours has 10"
-    return Exhibit("table7", "Calibration on ImageNet: ResNet-50", rows, notes=(note,))
+    return PaperTable("table7", "Calibration on ImageNet: ResNet-50", rows, notes=(note,))

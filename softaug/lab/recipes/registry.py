@@ -6,10 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
 from softaug.lab.recipes.augment import Crop
-from softaug.lab.recipes.config import Augment, LossSpec, Recipe
+from softaug.lab.recipes.config import AnyRecipe, Augment, LossSpec, PretrainRecipe, Recipe
 from softaug.lab.recipes.paper_numbers import PaperNumber, paper_numbers
 from softaug.lab.recipes.serialize import as_dict, differences
-from softaug.lab.recipes.ssl_config import AnyRecipe, PretrainRecipe
 
 
 @dataclass(frozen=True)

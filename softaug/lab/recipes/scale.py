@@ -19,10 +19,17 @@ from typing import Literal, get_args
 
 from softaug.lab.recipes.augment import UniformOffsets
 from softaug.lab.recipes.catalog import find
-from softaug.lab.recipes.config import Augment, DataSpec, Recipe
-from softaug.lab.recipes.paper_tables import Exhibit
+from softaug.lab.recipes.config import (
+    AnyRecipe,
+    Augment,
+    DataSpec,
+    PretrainRecipe,
+    ProbeSpec,
+    Recipe,
+    SimSiamSpec,
+)
+from softaug.lab.recipes.paper_tables import PaperTable
 from softaug.lab.recipes.registry import learner_name
-from softaug.lab.recipes.ssl_config import AnyRecipe, PretrainRecipe, ProbeSpec, SimSiamSpec
 
 Scale = Literal["paper", "cpu", "smoke"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
@@ -34,7 +41,7 @@ PHOTOS = "imagenette"
 PAPER_LR = 0.2  # SimSiam's
 
 
-def scaled(exhibit: Exhibit, scale: Scale, photos: str = PHOTOS) -> dict[str, AnyRecipe | str]:
+def scaled(exhibit: PaperTable, scale: Scale, photos: str = PHOTOS) -> dict[str, AnyRecipe | str]:
     """Each recipe of an exhibit at a scale, by its name in the catalogue, or why there is none.
 
     No exhibit has a row twice: of networks that become the same one, the first has it.
@@ -51,7 +58,9 @@ def scaled(exhibit: Exhibit, scale: Scale, photos: str = PHOTOS) -> dict[str, An
     return found
 
 
-def _of_exhibit(exhibit: Exhibit, recipe: AnyRecipe, scale: Scale, photos: str) -> AnyRecipe | str:
+def _of_exhibit(
+    exhibit: PaperTable, recipe: AnyRecipe, scale: Scale, photos: str
+) -> AnyRecipe | str:
     """The paper's recipes are made smaller; those of a study are of the cpu scale."""
     if exhibit.of_paper or scale == "smoke":
         return at_scale(recipe, scale, photos)
@@ -138,7 +147,7 @@ def _for_digits(augment: Augment) -> Augment:
     """Lengths in pixels for images of half the edge, and fewer images held out."""
     crop, cutout, pace = augment.crop, augment.cutout, augment.pace
     if isinstance(crop, UniformOffsets):
-        crop = replace(crop, reach=crop.reach // 2)
+        crop = replace(crop, max_shift=crop.max_shift // 2)
     return replace(
         augment,
         crop=crop,

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from softaug.checks import check_choice, describe, nearest, refuse
 from softaug.lab.recipes.augment import Pace
-from softaug.lab.recipes.ssl_config import AnyRecipe
+from softaug.lab.recipes.config import AnyRecipe
 
 ABSENT = "(absent)"
 # What tables of recipes once did not have, oldest first, and what leaves all as it was.
@@ -38,7 +38,17 @@ def as_of_today(values: Any) -> Any:
     """A recipe of whatever age, with fields that came later at what leaves all as it was."""
     for path, added in LATER.items():
         values = _with(values, path.split("."), added)
-    return _without_idle_pace(values)
+    return _without_idle_pace(_with_max_shift(values))
+
+
+def _with_max_shift(values: Any) -> Any:
+    """The recipe with `max_shift` where uniform offsets once had a `reach`."""
+    match values:
+        case {"augment": {"crop": {"reach": reach, **others}, "schedules": steps} as augment}:
+            renamed = json.loads(json.dumps(steps).replace('"crop.reach"', '"crop.max_shift"'))
+            crop = {"max_shift": reach, **others}
+            return {**values, "augment": {**augment, "crop": crop, "schedules": renamed}}
+    return values
 
 
 def _without_idle_pace(values: Any) -> Any:

@@ -3,16 +3,17 @@
 from dataclasses import replace
 from typing import Literal
 
-from softaug.lab.recipes.config import DataSpec, Optim
-from softaug.lab.recipes.registry import PretrainEntry, derive, pretrain_root
-from softaug.lab.recipes.ssl_config import (
+from softaug.lab.recipes.config import (
     BarlowTwinsSpec,
+    DataSpec,
     Method,
+    Optim,
     PairSpec,
     PretrainRecipe,
     ProbeSpec,
     SimSiamSpec,
 )
+from softaug.lab.recipes.registry import PretrainEntry, derive, pretrain_root
 
 _UNSTATED = "not stated in the paper"
 # 300,000 pairs at 450 a second: median of 7 steps, CPU time of one thread of an AMD EPYC.

@@ -15,11 +15,17 @@ from softaug.lab.evaluation.evaluate import EVALUATION
 from softaug.lab.evaluation.measures import level_key, set_key
 from softaug.lab.evaluation.stats import estimate
 from softaug.lab.io import write_json
-from softaug.lab.recipes.config import Augment, Recipe
+from softaug.lab.recipes.config import AnyRecipe, Augment, Recipe
 from softaug.lab.recipes.paper_numbers import V2
-from softaug.lab.recipes.paper_tables import Cell, Exhibit, Line, Panel, Row
+from softaug.lab.recipes.paper_tables import (
+    PaperCell,
+    PaperFigure,
+    PaperLine,
+    PaperPanel,
+    PaperRow,
+    PaperTable,
+)
 from softaug.lab.recipes.scale import Scale
-from softaug.lab.recipes.ssl_config import AnyRecipe
 from softaug.lab.report.exhibits import print_exhibit, write_exhibit
 from softaug.lab.reproduce.plan import (
     FAILURE,
@@ -44,7 +50,7 @@ class Numbers:
     def __init__(self) -> None:
         self._known: dict[Path, tuple[float, dict[str, float]]] = {}
 
-    def value(self, folder: Path, cell: Cell) -> float | None:
+    def value(self, folder: Path, cell: PaperCell) -> float | None:
         """The number of a cell from the run in `folder`; None where it has none (yet)."""
         measures = self._measures(folder)
         hidden = _HIDDEN.fullmatch(cell.on)
@@ -77,7 +83,9 @@ EDGES = {"digits": 16}  # others are CIFAR's
 NUM_CLASSES = {"digits": 10, "cifar10": 10, "cifar100": 100}
 
 
-def drawn_offsets(exhibit: Exhibit, recipes: Mapping[str, AnyRecipe | str]) -> list[dict[str, Any]]:
+def drawn_offsets(
+    exhibit: PaperTable, recipes: Mapping[str, AnyRecipe | str]
+) -> list[dict[str, Any]]:
     """Draws of each row's crop, those of the first images in the first epoch of seed 0."""
     found = []
     for row in exhibit.rows:
@@ -106,7 +114,7 @@ def _drawn(recipe: Recipe) -> dict[str, Any]:
 
 SCHEMA = 1
 UNFINISHED = ("waiting", "partial", "no data")
-Described = Callable[[Row, Cell], dict[str, Any]]
+Described = Callable[[PaperRow, PaperCell], dict[str, Any]]
 NOTES: dict[Scale, tuple[str, ...]] = {
     "paper": (),
     "cpu": (
@@ -134,12 +142,12 @@ class Collector:
 
     def error_of(self, run: GridRun) -> float | None:
         """The headline number of a run, in %; None where it is not finished."""
-        return self.numbers.value(run.folder, Cell("error"))
+        return self.numbers.value(run.folder, PaperCell("error"))
 
-    def _write(self, exhibit: Exhibit) -> Path:
+    def _write(self, exhibit: PaperTable) -> Path:
         return write_json(self.described(exhibit), self.plan.out / f"{exhibit.name}.json", indent=1)
 
-    def described(self, exhibit: Exhibit) -> dict[str, Any]:
+    def described(self, exhibit: PaperTable) -> dict[str, Any]:
         """The content of an exhibit's file."""
         recipes = self.plan.recipes[exhibit.name]
         cells = {
@@ -148,10 +156,11 @@ class Collector:
             for cell in row.cells
         }
 
-        def found(row: Row, cell: Cell) -> dict[str, Any]:
+        def found(row: PaperRow, cell: PaperCell) -> dict[str, Any]:
             return cells[row, cell]
 
-        examples = [recipes[name] for _, name in exhibit.examples]
+        shown = exhibit.examples if isinstance(exhibit, PaperFigure) else ()
+        examples = [recipes[name] for _, name in shown]
         return {
             "schema": SCHEMA,
             "name": exhibit.name,
@@ -164,14 +173,16 @@ class Collector:
             **self._figure_parts(exhibit, found),
         }
 
-    def _scale_notes(self, exhibit: Exhibit) -> tuple[str, ...]:
+    def _scale_notes(self, exhibit: PaperTable) -> tuple[str, ...]:
         """What is to be known of a scale; a study's recipes are of the cpu scale."""
         scale = self.plan.scale
         as_meant = not exhibit.of_paper and scale == "cpu"
         return () if as_meant or not exhibit.recipes else NOTES[scale]
 
-    def _figure_parts(self, exhibit: Exhibit, found: Described) -> dict[str, Any]:
+    def _figure_parts(self, exhibit: PaperTable, found: Described) -> dict[str, Any]:
         """What a figure has beside rows."""
+        if not isinstance(exhibit, PaperFigure):
+            return {}
         recipes = self.plan.recipes[exhibit.name]
         parts: dict[str, Any] = {}
         if exhibit.panels:
@@ -192,13 +203,13 @@ class Collector:
         """Whether all that this scale has is there."""
         wanted = [recipe for recipe in recipes if not isinstance(recipe, str)]
         firsts = [self.plan.runs_of(recipe)[0] for recipe in wanted]
-        error = Cell("error")
+        error = PaperCell("error")
         return all(self._value(first, error) is not None for first in firsts)
 
-    def _value(self, planned: PlannedRun, cell: Cell) -> float | None:
+    def _value(self, planned: PlannedRun, cell: PaperCell) -> float | None:
         return self.numbers.value(planned.run.folder, cell)
 
-    def _cell(self, cell: Cell, recipe: AnyRecipe | str | None) -> dict[str, Any]:
+    def _cell(self, cell: PaperCell, recipe: AnyRecipe | str | None) -> dict[str, Any]:
         described = {"measure": cell.measure, "on": cell.on, "paper": _paper(cell), "ours": None}
         described["diverged"] = None
         if recipe is None:
@@ -212,7 +223,7 @@ class Collector:
             return {**described, "state": "no data", "why": _joined(cell.why, no_set)}
         return {**described, **self._measured(cell, self.plan.runs_of(recipe))}
 
-    def _measured(self, cell: Cell, runs: Sequence[PlannedRun]) -> dict[str, Any]:
+    def _measured(self, cell: PaperCell, runs: Sequence[PlannedRun]) -> dict[str, Any]:
         """State, reason and our numbers, one of each finished run; seeds of those that diverged."""
         found = [self._value(run, cell) for run in runs]
         values = [value for value in found if value is not None]
@@ -261,7 +272,7 @@ def _told_seeds(seeds: Sequence[int]) -> str:
     return f"diverged: seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
 
 
-def _paper(cell: Cell) -> dict[str, Any] | None:
+def _paper(cell: PaperCell) -> dict[str, Any] | None:
     """The paper's number, which is null where it says that training diverged; None if neither."""
     if cell.value is None and not cell.diverged:
         return None
@@ -302,7 +313,7 @@ def _joined(*reasons: str) -> str:
     return "; ".join(reason for reason in reasons if reason)
 
 
-def _described_row(row: Row, found: Described) -> dict[str, Any]:
+def _described_row(row: PaperRow, found: Described) -> dict[str, Any]:
     return {
         "group": row.group,
         "label": row.label,
@@ -313,7 +324,7 @@ def _described_row(row: Row, found: Described) -> dict[str, Any]:
     }
 
 
-def _described_panel(panel: Panel, found: Described) -> dict[str, Any]:
+def _described_panel(panel: PaperPanel, found: Described) -> dict[str, Any]:
     return {
         "title": panel.title,
         "x_label": panel.x_label,
@@ -322,7 +333,7 @@ def _described_panel(panel: Panel, found: Described) -> dict[str, Any]:
     }
 
 
-def _described_line(line: Line, found: Described) -> dict[str, Any]:
+def _described_line(line: PaperLine, found: Described) -> dict[str, Any]:
     cells = [found(row, cell) for _, row, cell in line.points]
     ours = [cell["ours"] for cell in cells]
     return {

@@ -18,10 +18,10 @@ from rich.text import Text
 
 from softaug.checks import check_whole, refuse
 from softaug.lab.recipes.catalog import find
-from softaug.lab.recipes.paper_figures import ALL, exhibits, find_exhibits
-from softaug.lab.recipes.paper_tables import Exhibit
+from softaug.lab.recipes.config import AnyRecipe
+from softaug.lab.recipes.paper_figures import ALL, all_tables, find_tables
+from softaug.lab.recipes.paper_tables import PaperTable
 from softaug.lab.recipes.scale import SCALES, Scale, scaled
-from softaug.lab.recipes.ssl_config import AnyRecipe
 from softaug.lab.report.exhibits import write_exhibit
 from softaug.lab.reproduce.collect import Collector, present
 from softaug.lab.reproduce.cost import cost_of, sum_in_short
@@ -60,7 +60,7 @@ def show_list(folders: dict[Scale, Path], console: Console) -> None:
 
     On lines that an 80-column terminal has room for.
     """
-    for exhibit in exhibits():
+    for exhibit in all_tables():
         console.print(Text(f"{exhibit.name:{len(INDENT)}}{exhibit.title}", "bold"), soft_wrap=True)
         for line in _told(exhibit, folders):
             _print(INDENT + line, console)
@@ -71,7 +71,7 @@ def show_list(folders: dict[Scale, Path], console: Console) -> None:
     )
 
 
-def _told(exhibit: Exhibit, folders: dict[Scale, Path]) -> list[str]:
+def _told(exhibit: PaperTable, folders: dict[Scale, Path]) -> list[str]:
     """How many recipes and what they cost; in a second line how many runs are finished."""
     if not exhibit.recipes:
         return ["from the equations alone: nothing to run"]
@@ -86,19 +86,19 @@ def _counted(num: int, what: str) -> str:
     return f"{num} {what}{'' if num == 1 else 's'}"
 
 
-def _recipes(exhibit: Exhibit, scale: Scale) -> dict[str, AnyRecipe]:
+def _recipes(exhibit: PaperTable, scale: Scale) -> dict[str, AnyRecipe]:
     found = scaled(exhibit, scale)
     return {name: recipe for name, recipe in found.items() if not isinstance(recipe, str)}
 
 
-def _cost(exhibit: Exhibit, scale: Scale) -> str:
+def _cost(exhibit: PaperTable, scale: Scale) -> str:
     """The sum over recipes, by one seed."""
     recipes = _recipes(exhibit, scale)
     costs = [cost_of(find(name).cost, recipe, scale) for name, recipe in recipes.items()]
     return sum_in_short(costs, scale) if costs else "none"
 
 
-def _there(exhibit: Exhibit, scale: Scale, out: Path) -> str:
+def _there(exhibit: PaperTable, scale: Scale, out: Path) -> str:
     """How many runs are finished, of any seed."""
     names = [recipe.name for recipe in _recipes(exhibit, scale).values()]
     found = (folder for name in names for folder in (out / RUNS).glob(f"{name}-seed*"))
@@ -126,7 +126,7 @@ def show_plan(plan: Plan, console: Console) -> None:
 
 def _summary(plan: Plan) -> str:
     """What all of a plan is, in a line."""
-    every = list(plan.exhibits) == find_exhibits([ALL], plan.scale)
+    every = list(plan.exhibits) == find_tables([ALL], plan.scale)
     names = ALL if every else ", ".join(exhibit.name for exhibit in plan.exhibits)
     if not plan.runs:
         return f"{names} at scale {plan.scale}: 0 runs (equations only)"
@@ -209,7 +209,7 @@ def reproduce(
     if LIST in names:
         _list(names, out, console)
         return
-    exhibits = find_exhibits(names, scale)
+    exhibits = find_tables(names, scale)
     if not exhibits:
         refuse(WHO, "at least one name must be given", "none", "`softaug reproduce list` has them")
     check_whole(WHO, "seeds", seeds, least=1)

@@ -4,9 +4,8 @@ import re
 from collections.abc import Sequence
 
 from softaug.lab.recipes.catalog import find
-from softaug.lab.recipes.config import Recipe
+from softaug.lab.recipes.config import AnyRecipe, PretrainRecipe, Recipe
 from softaug.lab.recipes.scale import PHOTOS, Scale
-from softaug.lab.recipes.ssl_config import AnyRecipe, PretrainRecipe
 
 # resnet8-s2 in one thread of an AMD EPYC, by CPU time, a run of one to three epochs each: images a
 # second with the measuring between epochs, and with a policy of torchvision's; photographs are

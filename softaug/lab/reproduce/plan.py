@@ -19,10 +19,9 @@ from softaug.lab.data.releases import data_folder
 from softaug.lab.evaluation.evaluate import EVALUATION
 from softaug.lab.evaluation.load_run import runs_in
 from softaug.lab.io import write_json
-from softaug.lab.recipes.config import Recipe
-from softaug.lab.recipes.paper_tables import Exhibit
+from softaug.lab.recipes.config import AnyRecipe, Recipe
+from softaug.lab.recipes.paper_tables import PaperTable
 from softaug.lab.recipes.scale import PHOTOS, Scale, scaled
-from softaug.lab.recipes.ssl_config import AnyRecipe
 from softaug.lab.reproduce.cost import cost_in_words
 from softaug.lab.training import checkpoint
 from softaug.lab.training.command import MEMBER, members
@@ -143,7 +142,7 @@ class Plan:
 
     out: Path
     scale: Scale
-    exhibits: tuple[Exhibit, ...]
+    exhibits: tuple[PaperTable, ...]
     seeds: tuple[int, ...]
     recipes: Mapping[str, Mapping[str, AnyRecipe | str]]
     """of each exhibit, by the catalogue's names: what is run, or why nothing is"""
@@ -173,7 +172,7 @@ class Plan:
 
 
 def make_plan(
-    exhibits: Sequence[Exhibit],
+    exhibits: Sequence[PaperTable],
     scale: Scale,
     seeds: Sequence[int],
     out: Path,

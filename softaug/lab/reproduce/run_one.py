@@ -12,10 +12,9 @@ from softaug.lab.data.releases import data_folder
 from softaug.lab.evaluation.evaluate import EVALUATION, EvaluationOptions, evaluate_runs
 from softaug.lab.evaluation.load_run import runs_in
 from softaug.lab.io import write_json
-from softaug.lab.recipes.config import Recipe
+from softaug.lab.recipes.config import AnyRecipe, Recipe
 from softaug.lab.recipes.paper_numbers import V2
 from softaug.lab.recipes.serialize import as_dict, as_of_today, differences
-from softaug.lab.recipes.ssl_config import AnyRecipe
 from softaug.lab.reproduce.plan import (
     DIVERGED,
     FAILURE,

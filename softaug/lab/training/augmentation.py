@@ -105,7 +105,7 @@ def build_chain(
 def _crop(crop: Crop, fills: Mapping[str, Fill], size: int, own: Tensor | None) -> AnyTransform:
     k = _k(crop.k)
     if isinstance(crop, UniformOffsets):
-        return UniformCrop(crop.reach, k, fills[crop.fill])
+        return UniformCrop(crop.max_shift, k, fills[crop.fill])
     if isinstance(crop, UniformWindows):
         return UniformResizedCrop(size, crop.scale, crop.ratio, k, crop.antialias)
     soft = SoftCrop if isinstance(crop, NormalOffsets) else partial(SoftResizedCrop, size)

@@ -16,7 +16,7 @@ from softaug.checks import refuse
 from softaug.draws import DrawKey, send
 from softaug.lab.data.folder import FolderImages
 from softaug.lab.data.images import Images, Source
-from softaug.lab.recipes.config import Augment, Course, Recipe
+from softaug.lab.recipes.config import Augment, EpochPlan, Recipe
 from softaug.lab.training.augmentation import (
     Chain,
     Strength,
@@ -60,7 +60,7 @@ class Steps(Dataset[B]):
 
     by_epoch = False  # whether an epoch's samples are known only when the one before has ended
 
-    def __init__(self, recipe: Course, num: int, team: Processes, least: int = 1) -> None:
+    def __init__(self, recipe: EpochPlan, num: int, team: Processes, least: int = 1) -> None:
         self.recipe, self.num, self.team = recipe, num, team
         self.steps_per_epoch = steps_per_epoch(num, recipe)
         self._order: tuple[int, Tensor] = (-1, torch.empty(0))
@@ -92,7 +92,7 @@ class Steps(Dataset[B]):
         return every.tensor_split(self.team.count)[self.team.rank]
 
 
-def steps_per_epoch(num_images: int, recipe: Course) -> int:
+def steps_per_epoch(num_images: int, recipe: EpochPlan) -> int:
     """Steps that take every image once; the last one may be small."""
     return math.ceil(num_images / recipe.batch)
 

@@ -15,7 +15,7 @@ from softaug.draws import DrawKey, send
 from softaug.lab.data.folder import FolderImages
 from softaug.lab.data.images import Source
 from softaug.lab.progress import Show
-from softaug.lab.recipes.ssl_config import PretrainRecipe, ProbeSpec
+from softaug.lab.recipes.config import PretrainRecipe, ProbeSpec
 from softaug.lab.training.batches import Steps, mix, on_device, stream
 from softaug.lab.training.distributed import Processes
 from softaug.lab.training.evaluate import chunks, workers_for

@@ -18,8 +18,8 @@ from filelock import FileLock, Timeout
 
 from softaug.checks import check_whole, refuse
 from softaug.lab.io import write_json
+from softaug.lab.recipes.config import AnyRecipe
 from softaug.lab.recipes.serialize import as_dict, as_of_today, differences
-from softaug.lab.recipes.ssl_config import AnyRecipe
 from softaug.lab.training import checkpoint
 from softaug.lab.training.logging import environment
 from softaug.lab.training.optim import count_parameters

@@ -14,8 +14,7 @@ from softaug.lab.data.images import ImageData, Images, Source, channel_stats, ho
 from softaug.lab.data.load import check_readable, load, parts
 from softaug.lab.data.prior import read_prior
 from softaug.lab.models import Standardise, create
-from softaug.lab.recipes.config import DataSpec, LossSpec, Recipe
-from softaug.lab.recipes.ssl_config import AnyRecipe
+from softaug.lab.recipes.config import AnyRecipe, DataSpec, LossSpec, Recipe
 from softaug.lab.training.augmentation import build_pacer, hidden_mixing
 from softaug.lab.training.batches import Batches, mix
 from softaug.lab.training.distributed import Processes

@@ -20,7 +20,7 @@ from softaug.lab.models import (
     feature_std,
     simsiam_loss,
 )
-from softaug.lab.recipes.ssl_config import PretrainRecipe, SimSiamSpec, ViewsSpec
+from softaug.lab.recipes.config import PretrainRecipe, SimSiamSpec, ViewsSpec
 from softaug.lab.training.batches import Steps, mix, on_device
 from softaug.lab.training.distributed import Processes
 from softaug.lab.training.evaluate import predict

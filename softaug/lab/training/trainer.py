@@ -12,7 +12,7 @@ from torch import Tensor
 
 from softaug.checks import NotFiniteError, refuse
 from softaug.lab.progress import Show, progress
-from softaug.lab.recipes.ssl_config import AnyRecipe
+from softaug.lab.recipes.config import AnyRecipe
 from softaug.lab.training import checkpoint
 from softaug.lab.training.batches import Steps, mix, stream
 from softaug.lab.training.distributed import Processes, processes

@@ -130,11 +130,11 @@ def test_schedules_multiply_one_another():
 
 
 def test_a_whole_number_stays_whole():
-    hard = Augment(UniformOffsets(4), schedules=(("crop.reach", 0.5, 1.0),))
-    reach = scheduled(hard, 0, 1).crop.reach
+    hard = Augment(UniformOffsets(4), schedules=(("crop.max_shift", 0.5, 1.0),))
+    reach = scheduled(hard, 0, 1).crop.max_shift
     assert (reach, type(reach)) == (2, int)
-    uneven = Augment(UniformOffsets(4), schedules=(("crop.reach", 0.3, 1.0),))
-    with pytest.raises(ValueError, match=r"crop.reach must stay a whole number, got 4 x 0.3"):
+    uneven = Augment(UniformOffsets(4), schedules=(("crop.max_shift", 0.3, 1.0),))
+    with pytest.raises(ValueError, match=r"crop.max_shift must stay a whole number, got 4 x 0.3"):
         scheduled(uneven, 0, 1)
 
 

@@ -343,8 +343,8 @@ def test_a_corrected_command_may_follow_one_that_made_no_step(tmp_path):
 
 
 def test_a_schedule_that_will_break_is_refused_before_the_first_step(tmp_path):
-    late = Augment(UniformOffsets(4), schedules=(("crop.reach", 0.3, 0.5),))
-    with pytest.raises(ValueError, match=r"crop\.reach must stay a whole number"):
+    late = Augment(UniformOffsets(4), schedules=(("crop.max_shift", 0.3, 0.5),))
+    with pytest.raises(ValueError, match=r"crop\.max_shift must stay a whole number"):
         run(tiny(augment=late), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
