@@ -21,8 +21,8 @@ from benchmarks.timing import MEAN, STD
 from softaug.lab.data.images import Images
 from softaug.lab.models import create
 from softaug.lab.recipes import Augment, LossSpec, NormalOffsets, Recipe, UniformOffsets
-from softaug.lab.training.batches import Batches, mix
-from softaug.lab.training.distributed import Processes
+from softaug.lab.training.batches import Batches, derive_seed
+from softaug.lab.training.distributed import DistContext
 from softaug.lab.training.logging import Stopwatch
 from softaug.lab.training.setup import TrainingData, make_learner
 from softaug.lab.training.trainer import LOOK, Window
@@ -57,7 +57,7 @@ def hard_recipe(model: str, batch: int) -> Recipe:
     return Recipe("bench-hard", model, augment=Augment(UniformOffsets()), batch=batch)
 
 
-ALONE = Processes(0, 1, torch.device("cpu"))
+ALONE = DistContext(0, 1, torch.device("cpu"))
 
 
 class CpuStopwatch(Stopwatch):
@@ -70,7 +70,7 @@ class CpuStopwatch(Stopwatch):
 class OurLoop:
     """The parts that a run is made of, without checkpoints and measuring."""
 
-    def __init__(self, recipe: Recipe, data: TrainingData, team: Processes = ALONE) -> None:
+    def __init__(self, recipe: Recipe, data: TrainingData, team: DistContext = ALONE) -> None:
         self.recipe, self.team = recipe, team
         self.clock = CpuStopwatch(team.device)
         self.batches = Batches(recipe, data.train, data.mean, team, self.clock)
@@ -82,7 +82,7 @@ class OurLoop:
         """Draw, augment and learn from the next batch."""
         self.clock.start(self._step)
         batch = self.batches[self._step]
-        torch.manual_seed(mix(self.recipe.seed, self._step, self.team.rank))
+        torch.manual_seed(derive_seed(self.recipe.seed, self._step, self.team.rank))
         found = self.learner.step(self._step, batch.images, batch.label, batch.num_global)
         self._window.add(self._step, batch.sample, found)
         self._step += 1

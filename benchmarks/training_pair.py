@@ -16,29 +16,29 @@ import torch.distributed as dist
 from benchmarks.timing import one_thread
 from benchmarks.training_loops import OurLoop, random_images, soft_recipe, training_data
 from softaug.lab.io import write_json
-from softaug.lab.training.distributed import Processes, processes
+from softaug.lab.training.distributed import DistContext, init_distributed
 
 
 def main(out: Path, model: str, num_images: int, batch: int, rounds: int, steps: int) -> None:
     """Measure, and write from the first process."""
-    with processes("cpu") as team, one_thread():
+    with init_distributed("cpu") as team, one_thread():
         ways = _ways(team, model, num_images, batch)
         seconds: dict[str, list[float]] = {way: [] for way in ways}
         for _ in range(1 + rounds):
             for way, step in ways.items():
                 seconds[way].append(_stretch(step, steps))
-        if team.first:
+        if team.is_rank_zero:
             write_json({way: found[1:] for way, found in seconds.items()}, out)
 
 
 def _ways(
-    team: Processes, model: str, num_images: int, batch: int
+    team: DistContext, model: str, num_images: int, batch: int
 ) -> dict[str, Callable[[], object]]:
     """One process while the other waits; both on one batch; each on its own half, unrelated."""
     data = training_data(random_images(num_images))
     recipe, half = soft_recipe(model, batch), soft_recipe(model, batch // 2)
     return {
-        "alone": OurLoop(recipe, data).step if team.first else _wait,
+        "alone": OurLoop(recipe, data).step if team.is_rank_zero else _wait,
         "together": OurLoop(recipe, data, team).step,
         "apart": OurLoop(half, data).step,
     }

@@ -14,7 +14,7 @@ from softaug.lab.data.images import Images, Source, stratified_order
 from softaug.lab.evaluation.load_run import TrainedRun, images_of, open_run, predict
 from softaug.lab.progress import progress
 from softaug.lab.recipes.serialize import as_dict
-from softaug.lab.training.batches import mix
+from softaug.lab.training.batches import derive_seed
 from softaug.lab.training.evaluate import chunks
 from softaug.lab.training.logging import num_cores
 from softaug.lab.training.setup import load_images
@@ -219,7 +219,7 @@ def harm(
     `first` is the number of the first image: images take turns in the two directions.
     """
     if name == CROP:
-        places = Generator().manual_seed(mix(draw, round(1e6 * x), first))
+        places = Generator().manual_seed(derive_seed(draw, round(1e6 * x), first))
         return shifted(images, 1 - x, generator=places, fill=tuple(crop_fill))
     turn = (torch.arange(len(images)) + first + draw) % 2
     return apply_operation(name, images, x * (1 - 2 * turn.double()), fill=OPERATION_FILL)
@@ -235,7 +235,7 @@ def mean_guesses(subject: Subject, visible: float, console: Console) -> Tensor:
     total = torch.zeros(num_classes, num_classes, dtype=torch.float64)
     with progress(console, num, "images") as show:
         for images, labels in stretches(subject):
-            places = Generator().manual_seed(mix(done))
+            places = Generator().manual_seed(derive_seed(done))
             cropped = shifted(images, visible, generator=places, fill=subject.fill)
             for run in subject.runs:
                 total.index_add_(0, labels, predict(run, cropped).cpu().double().softmax(1))

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 from torch import Generator, Tensor
 
-from softaug.lab.training.batches import mix
+from softaug.lab.training.batches import derive_seed
 from softaug.metrics import noisy, occlude, shifted
 
 Harm = Callable[[Tensor, float, Generator], Tensor]
@@ -54,7 +54,7 @@ def harmed(ordeal: Ordeal, place: int, draw: int, chunk: int, images: Tensor) ->
 
     Drawn on the CPU, whose numbers are the same on every machine; harmed where the images are.
     """
-    draws = Generator().manual_seed(mix(draw, place, chunk))
+    draws = Generator().manual_seed(derive_seed(draw, place, chunk))
     return ordeal.harm(images, ordeal.levels[place], draws)
 
 

@@ -26,7 +26,7 @@ from softaug.lab.data.releases import FETCHED, release_of
 from softaug.lab.data.windows import refuse_file
 from softaug.lab.recipes.augment import WINDOWS, Crop, NormalOffsets, NormalWindows, UniformOffsets
 from softaug.lab.recipes.config import Augment, DataSpec, Recipe
-from softaug.lab.training.augmentation import Chain, build_chain, scheduled
+from softaug.lab.training.augmentation import AnyTransform, build_transforms, scheduled
 from softaug.lab.training.command import read_recipe
 from softaug.label import SoftLabel
 from softaug.softening import confidence
@@ -50,32 +50,36 @@ def draw_versions(
     data's mean colour have ImageNet's, as in training on a folder of files.
     """
     first = scheduled(recipe.augment, 0, recipe.epochs)
-    chain = build_chain(first, [255 * mean for mean in IMAGENET_MEAN], size)
+    transforms = build_transforms(first, [255 * mean for mean in IMAGENET_MEAN], size)
     chance = None if recipe.loss.soften == "none" else num_classes
     return [
         [
-            _version(chain, image, DrawKey(seed, epoch, torch.tensor([place])), chance)
+            _version(transforms, image, DrawKey(seed, epoch, torch.tensor([place])), chance)
             for epoch in range(draws)
         ]
         for place, image in enumerate(images)
     ]
 
 
-def _version(chain: Chain, image: Tensor, key: DrawKey, num_classes: int | None) -> Version:
+def _version(
+    transforms: Sequence[AnyTransform], image: Tensor, key: DrawKey, num_classes: int | None
+) -> Version:
     """One draw; without a number of classes the label stays hard."""
-    changed, visible, kept = augmented(chain, image[None], key)
+    changed, visible, kept = augmented(transforms, image[None], key)
     sure = 1.0 if num_classes is None else float(confidence(kept, num_classes))
     return Version(changed[0], float(visible), float(kept), sure)
 
 
-def augmented(chain: Chain, images: Tensor, key: DrawKey) -> tuple[Tensor, Tensor, Tensor]:
-    """The images after the chain, and of each the visible and the retained share, [N].
+def augmented(
+    transforms: Sequence[AnyTransform], images: Tensor, key: DrawKey
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The images after the transforms, and of each the visible and the retained share, [N].
 
-    The same images and labels as `chain` gives, which keeps no visible share.
+    The same images and labels as in training, which keeps no visible share.
     """
     label = SoftLabel(torch.zeros(len(images), dtype=torch.long), torch.ones(len(images)))
     visible = torch.ones(len(images), dtype=torch.float64)
-    for transform in chain.transforms:
+    for transform in transforms:
         params = transform.draw(images, key=key)
         images, label = transform.apply(images, params), transform.report(label, params)
         visible = visible * params.visible

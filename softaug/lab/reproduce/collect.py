@@ -37,7 +37,7 @@ from softaug.lab.reproduce.plan import (
     run_name,
 )
 from softaug.lab.reproduce.run_one import V2_FOLDER, has_diverged, second_sets
-from softaug.lab.training.augmentation import build_chain
+from softaug.lab.training.augmentation import build_transforms
 from softaug.lab.training.logging import environment
 
 KEYS = {"error": "error", "probe_error": "error", "ece": "ece_10"}
@@ -98,7 +98,7 @@ def drawn_offsets(
 def _drawn(recipe: Recipe) -> dict[str, Any]:
     edge = EDGES.get(recipe.data.name, 32)
     alone = Augment(crop=recipe.augment.crop, flip=False)
-    (transform,) = build_chain(alone, (0.0, 0.0, 0.0), edge).transforms
+    (transform,) = build_transforms(alone, (0.0, 0.0, 0.0), edge)
     key = DrawKey(seed=0, epoch=0, index=torch.arange(NUM_DOTS))
     params = transform.draw(torch.zeros(NUM_DOTS, 3, edge, edge, dtype=torch.uint8), key=key)
     label = transform.report(torch.zeros(NUM_DOTS, dtype=torch.int64), params)

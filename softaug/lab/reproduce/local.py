@@ -19,7 +19,7 @@ from rich.console import Console
 from softaug.lab.reproduce.plan import GridOptions, GridRun, Outcome
 from softaug.lab.reproduce.run_one import attempt, note_failure
 from softaug.lab.training.logging import num_cores
-from softaug.lab.training.signals import deaf_to_ctrl_c
+from softaug.lab.training.signals import ignore_sigint
 
 GRACE = 60  # seconds for a run to finish its step and save, when it is to stop
 
@@ -73,7 +73,7 @@ class Worker:
         context = get_context("spawn")  # a fork would inherit threads and locks of torch
         self.pipe, theirs = context.Pipe()
         self._process = context.Process(target=_work, args=(theirs, self._options))
-        with deaf_to_ctrl_c():
+        with ignore_sigint():
             self._process.start()
         theirs.close()  # so that its end is seen when it dies
 

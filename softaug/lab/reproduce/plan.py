@@ -26,7 +26,7 @@ from softaug.lab.reproduce.cost import cost_in_words
 from softaug.lab.training import checkpoint
 from softaug.lab.training.command import MEMBER, members
 from softaug.lab.training.logging import METRICS, environment
-from softaug.lab.training.run_dir import CHECKPOINTS, RESULT, check_recipe, is_held
+from softaug.lab.training.run_dir import CHECKPOINTS, RESULT, check_recipe, is_locked
 
 
 @dataclass(frozen=True)
@@ -318,7 +318,7 @@ def state_of(folder: Path) -> State:
         return "diverged"
     if (folder / FAILURE).exists():
         return "failed"
-    if is_held(folder / LOCK):
+    if is_locked(folder / LOCK):
         return "running"
     return "begun" if any(map(_is_begun, runs_in(folder))) else "waiting"
 

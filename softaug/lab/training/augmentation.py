@@ -40,7 +40,6 @@ from softaug.transforms import (
     SoftResizedCrop,
     UniformCrop,
     UniformResizedCrop,
-    WindowCrop,
 )
 from softaug.transforms.base import Fill, SoftTransform
 from softaug.transforms.strength import AUTO, Paced
@@ -48,40 +47,10 @@ from softaug.transforms.strength import AUTO, Paced
 AnyTransform = SoftTransform[Any]
 
 
-class Chain:
-    """Transforms one after the other, all drawing by one key."""
-
-    def __init__(self, transforms: Sequence[AnyTransform]) -> None:
-        self.transforms = tuple(transforms)
-
-    @property
-    def windows(self) -> WindowCrop | None:
-        """The windows that come first, if they do: drawn before an image is decoded."""
-        first = self.transforms[0] if self.transforms else None
-        return first if isinstance(first, WindowCrop) else None
-
-    @property
-    def after_windows(self) -> "Chain":
-        """What is left to do when windows are cut."""
-        return Chain(self.transforms[1:])
-
-    def __call__(
-        self, images: Tensor, labels: Tensor | SoftLabel, key: DrawKey
-    ) -> tuple[Tensor, SoftLabel]:
-        label = labels
-        for transform in self.transforms:
-            images, label = transform(images, label, key=key)
-        assert isinstance(label, SoftLabel)
-        return images, label
-
-    def __repr__(self) -> str:
-        return " -> ".join(map(repr, self.transforms))
-
-
-def build_chain(
+def build_transforms(
     augment: Augment, data_mean: Sequence[float], size: int, own: Tensor | None = None
-) -> Chain:
-    """The transforms in their order; `data_mean` is a grey level for each channel.
+) -> tuple[AnyTransform, ...]:
+    """Build the transforms in their order; `data_mean` is a grey level for each channel.
 
     `size` is the edge that windows are resized to; other crops keep that of the images. `own`
     are sigmas of the crop for each sample [N], by its place in the data set.
@@ -99,7 +68,7 @@ def build_chain(
         "cutout": _cutout(augment, fills),
     }
     steps = [made[step] for step in augment.order]
-    return Chain([transform for transform in steps if transform is not None])
+    return tuple(transform for transform in steps if transform is not None)
 
 
 def _crop(crop: Crop, fills: Mapping[str, Fill], size: int, own: Tensor | None) -> AnyTransform:

@@ -4,7 +4,7 @@ import hashlib
 import math
 import signal
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from traceback import clear_frames
 from typing import NamedTuple, TypeVar
 
@@ -18,25 +18,25 @@ from softaug.lab.data.folder import FolderImages
 from softaug.lab.data.images import Images, Source
 from softaug.lab.recipes.config import Augment, EpochPlan, Recipe
 from softaug.lab.training.augmentation import (
-    Chain,
+    AnyTransform,
     Strength,
     at_strength,
-    build_chain,
+    build_transforms,
     image_mixing,
     scheduled,
     step_key,
 )
-from softaug.lab.training.distributed import Processes
+from softaug.lab.training.distributed import DistContext
 from softaug.lab.training.logging import Stopwatch
 from softaug.label import MixedLabel, SoftLabel
 from softaug.mixing import take
 from softaug.transforms import WindowCrop
 
 
-def mix(*numbers: int) -> int:
+def derive_seed(*numbers: int) -> int:
     """A seed in 0..2^63 - 1 that no other numbers are likely to give.
 
-    >>> mix(0, 1) == mix(0, 1), mix(0, 1) == mix(1, 0)
+    >>> derive_seed(0, 1) == derive_seed(0, 1), derive_seed(0, 1) == derive_seed(1, 0)
     (True, False)
     """
     digest = hashlib.blake2b(repr(numbers).encode(), digest_size=8).digest()
@@ -45,7 +45,7 @@ def mix(*numbers: int) -> int:
 
 def epoch_order(num: int, seed: int, epoch: int) -> Tensor:
     """The order of `num` samples in an epoch, [num]."""
-    return torch.randperm(num, generator=torch.Generator().manual_seed(mix(seed, epoch)))
+    return torch.randperm(num, generator=torch.Generator().manual_seed(derive_seed(seed, epoch)))
 
 
 B = TypeVar("B")
@@ -60,11 +60,11 @@ class Steps(Dataset[B]):
 
     by_epoch = False  # whether an epoch's samples are known only when the one before has ended
 
-    def __init__(self, recipe: EpochPlan, num: int, team: Processes, least: int = 1) -> None:
+    def __init__(self, recipe: EpochPlan, num: int, team: DistContext, least: int = 1) -> None:
         self.recipe, self.num, self.team = recipe, num, team
         self.steps_per_epoch = steps_per_epoch(num, recipe)
         self._order: tuple[int, Tensor] = (-1, torch.empty(0))
-        _check_shares(num, recipe.batch, team.count, least)
+        _check_shares(num, recipe.batch, team.world_size, least)
 
     def __len__(self) -> int:
         return self.recipe.epochs * self.steps_per_epoch
@@ -89,7 +89,7 @@ class Steps(Dataset[B]):
     def rows(self, step: int) -> Tensor:
         """Which of a step's samples are this process's."""
         every = torch.arange(len(self.index(step)))
-        return every.tensor_split(self.team.count)[self.team.rank]
+        return every.tensor_split(self.team.world_size)[self.team.rank]
 
 
 def steps_per_epoch(num_images: int, recipe: EpochPlan) -> int:
@@ -185,7 +185,7 @@ class Batches(Steps[Batch]):
         recipe: Recipe,
         source: Source,
         data_mean: list[float],
-        team: Processes,
+        team: DistContext,
         clock: Stopwatch,
     ) -> None:
         super().__init__(recipe, len(source.labels), team)
@@ -195,7 +195,7 @@ class Batches(Steps[Batch]):
         self.mix = image_mixing(recipe.mix)
         self.by_epoch = recipe.augment.pace.on
         self.strength = None
-        self._try_chains()
+        self._try_transforms()
 
     @property
     def strength(self) -> Strength | None:
@@ -205,7 +205,9 @@ class Batches(Steps[Batch]):
     @strength.setter
     def strength(self, strength: Strength | None) -> None:
         self._strength = strength
-        self._chains: dict[Augment, Chain] = {}  # those of another may have another's table
+        self._transforms: dict[
+            Augment, tuple[AnyTransform, ...]
+        ] = {}  # those of another may have another's table
 
     def __getitem__(self, step: int) -> Batch:
         together, rows = self.index(step), self.rows(step)
@@ -218,27 +220,35 @@ class Batches(Steps[Batch]):
 
     def _augmented(self, sample: Tensor, step: int) -> Augmented:
         epoch = step // self.steps_per_epoch
-        chain, source = self.chain(epoch), self.source
+        transforms, source = self.transforms(epoch), self.source
         index = send(sample, source.labels.device)
         key = DrawKey(self.recipe.seed, epoch, index)
-        if chain.windows is not None and isinstance(source, FolderImages):
-            seen = self._windows(source, chain, chain.windows, index, key)
+        if isinstance(source, FolderImages) and isinstance(transforms[0], WindowCrop):
+            seen = self._windows(source, transforms, index, key)
         else:
             images = source.fetch(index)
             self.clock.lap("data")
-            seen = Augmented(*chain(images, source.labels[index], key), sample)
+            seen = Augmented(
+                *apply_transforms(transforms, images, source.labels[index], key), sample
+            )
         self.clock.lap("augment")
         return seen
 
     def _windows(
-        self, source: FolderImages, chain: Chain, crop: WindowCrop, index: Tensor, key: DrawKey
+        self,
+        source: FolderImages,
+        transforms: Sequence[AnyTransform],
+        index: Tensor,
+        key: DrawKey,
     ) -> Augmented:
-        """Only what the windows show is decoded."""
+        """Decode only what the windows show, then apply the other transforms."""
+        crop, *others = transforms
+        assert isinstance(crop, WindowCrop)
         cut = source.windows(index, crop, key)
         self.clock.lap("data")
         index = index[cut.rows]
         label = crop.report(source.labels[index], cut.params)
-        rest = chain.after_windows(cut.images, label, key._replace(index=index))
+        rest = apply_transforms(others, cut.images, label, key._replace(index=index))
         return Augmented(*rest, index, cut.unreadable)
 
     def _mixed(
@@ -252,36 +262,49 @@ class Batches(Steps[Batch]):
         height, width = images.shape[-2:]
         drawn = self.mix.draw(len(together), height, width, key=step_key(self.recipe, step))
         params = take(drawn, rows)
-        if self.team.count == 1:
+        if self.team.world_size == 1:
             others, second = take(images, params.partner), take(label, params.partner)
         else:
             others, second, *_ = self._augmented(together[params.partner], step)
         return self.mix.apply(images, others, params), self.mix.report(label, second, params)
 
-    def chain(self, epoch: int) -> Chain:
+    def transforms(self, epoch: int) -> tuple[AnyTransform, ...]:
         """The transforms of an epoch."""
         augment = scheduled(self.recipe.augment, epoch, self.recipe.epochs)
         if self.strength is not None:
             assert self.strength.epoch == epoch, "a strength holds for one epoch"
             augment = at_strength(augment, self.strength)
-        if augment not in self._chains:
+        if augment not in self._transforms:
             own = None if self.strength is None else self.strength.own
-            self._chains[augment] = build_chain(augment, self.data_mean, self.recipe.data.size, own)
-        return self._chains[augment]
+            self._transforms[augment] = build_transforms(
+                augment, self.data_mean, self.recipe.data.size, own
+            )
+        return self._transforms[augment]
 
-    def _try_chains(self) -> None:
+    def _try_transforms(self) -> None:
         """Every augmentation that the schedules lead to, on one image: refused now or never."""
         index = torch.zeros(1, dtype=torch.int64, device=self.source.labels.device)
         images, label = self._one_image(index), self.source.labels[index]
-        chains = dict.fromkeys(self.chain(epoch) for epoch in range(self.recipe.epochs))
-        for chain in chains:
-            chain(images, label, DrawKey(self.recipe.seed, 0, index))
+        pipelines = dict.fromkeys(self.transforms(epoch) for epoch in range(self.recipe.epochs))
+        for transforms in pipelines:
+            apply_transforms(transforms, images, label, DrawKey(self.recipe.seed, 0, index))
 
     def _one_image(self, index: Tensor) -> Tensor:
         if self.recipe.data.unreadable == "refuse":
             return self.source.fetch(index)
         edge = self.recipe.data.size
         return torch.zeros(1, 3, edge, edge, dtype=torch.uint8)  # the first file may be broken
+
+
+def apply_transforms(
+    transforms: Sequence[AnyTransform], images: Tensor, label: Tensor | SoftLabel, key: DrawKey
+) -> tuple[Tensor, SoftLabel]:
+    """Apply transforms one after the other, all drawing by one key."""
+    for transform in transforms:
+        images, label = transform(images, label, key=key)
+    return images, label if isinstance(label, SoftLabel) else SoftLabel(
+        label, torch.ones(len(label))
+    )
 
 
 def on_device(source: Source, device: torch.device) -> Source:

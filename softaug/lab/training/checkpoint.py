@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import safetensors.torch
 from torch import Tensor
 
-KEPT = 2
+MAX_CHECKPOINTS = 2
 MANIFEST = "manifest.json"
 STATE = "state.json"
 
@@ -87,7 +87,7 @@ def newest(folder: Path, report: Callable[[str], None] = print) -> Checkpoint | 
 
 def _prune(folder: Path) -> None:
     """Drop all but the last two checkpoints."""
-    for old in steps(folder)[:-KEPT]:
+    for old in steps(folder)[:-MAX_CHECKPOINTS]:
         shutil.rmtree(old)
 
 

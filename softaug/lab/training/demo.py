@@ -35,7 +35,7 @@ from softaug.lab.recipes.config import Compute, Optim
 from softaug.lab.training.batches import epoch_order
 from softaug.lab.training.logging import environment, num_cores
 from softaug.lab.training.optim import Learner
-from softaug.lab.training.signals import deaf_to_ctrl_c
+from softaug.lab.training.signals import ignore_sigint
 from softaug.losses import SOFTEN, SoftLoss
 from softaug.metrics import calibration_error, confidence_gap, error, nll, occlude, reliability
 from softaug.softening import confidence, retained
@@ -212,7 +212,7 @@ def run_trials(trials: Sequence[Trial], processes: int, console: Console) -> lis
     total = sum(trial.num_images for trial in trials)
     try:
         with progress(console, total, "images") as show:
-            with deaf_to_ctrl_c():
+            with ignore_sigint():
                 futures = [pool.submit(_run, trial) for trial in trials]
             _watch(futures, seen, show)
             return [future.result() for future in futures]

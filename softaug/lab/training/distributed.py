@@ -17,75 +17,75 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Processes:
+class DistContext:
     """Which of all processes this one is; alone, each method is a matter of course."""
 
     rank: int
-    count: int
+    world_size: int
     device: torch.device
 
     @property
-    def first(self) -> bool:
+    def is_rank_zero(self) -> bool:
         """Whether this is the process that writes files and speaks."""
         return self.rank == 0
 
-    def add_up(self, values: Tensor) -> Tensor:
+    def all_reduce(self, values: Tensor) -> Tensor:
         """The sum over all processes, on the device of `values`."""
-        if self.count == 1:
+        if self.world_size == 1:
             return values
         shared = values.to(self.device)  # NCCL knows only its own devices
         dist.all_reduce(shared)
         return shared.to(values.device)
 
-    def from_first(self, values: Tensor) -> None:
+    def broadcast(self, values: Tensor) -> None:
         """Overwrite `values` by those of the first process."""
-        if self.count == 1:
+        if self.world_size == 1:
             return
         shared = values.to(self.device)
         dist.broadcast(shared, src=0)
         if shared is not values:
             values.copy_(shared)
 
-    def say(self, message: Any) -> Any:
+    def broadcast_object(self, message: Any) -> Any:
         """What the first process passes here, in every process."""
         messages = [message]
-        if self.count > 1:
+        if self.world_size > 1:
             dist.broadcast_object_list(messages, src=0, device=self.device)
         return messages[0]
 
-    def first_does(self, action: Callable[[], T]) -> T:
+    def run_on_rank_zero(self, action: Callable[[], T]) -> T:
         """What `action` returns in the first process, which alone runs it; or its refusal."""
-        if self.count == 1:
+        if self.world_size == 1:
             return action()
         outcome: tuple[Any, Exception | None] = (None, None)
-        if self.first:
+        if self.is_rank_zero:
             try:
                 outcome = (action(), None)
             except (ValueError, OSError) as refused:
                 outcome = (None, refused)
-        value, refusal = self.say(outcome)
+        value, refusal = self.broadcast_object(outcome)
         if refusal is not None:
             refusal.told = self.rank > 0
             raise refusal
         return value  # type: ignore[no-any-return]
 
     @contextmanager
-    def first_holds(self, held: AbstractContextManager[None]) -> Iterator[None]:
+    def enter_on_rank_zero(self, held: AbstractContextManager[None]) -> Iterator[None]:
         """`held`, in the first process alone; its refusal is everybody's."""
         with ExitStack() as stack:
-            self.first_does(lambda: stack.enter_context(held))
+            self.run_on_rank_zero(lambda: stack.enter_context(held))
             yield
 
-    def collect(self, message: Any) -> list[Any]:
+    def all_gather_object(self, message: Any) -> list[Any]:
         """What each process passes here, in every process."""
-        messages = [message] * self.count
-        if self.count > 1:
+        messages = [message] * self.world_size
+        if self.world_size > 1:
             dist.all_gather_object(messages, message)
         return messages
 
 
 @contextmanager
-def processes(device: str = "auto") -> Iterator[Processes]:
+def init_distributed(device: str = "auto") -> Iterator[DistContext]:
     """Join the other processes of torchrun, if there are any; `device` is "auto" or torch's name.
 
     NCCL joins CUDA devices, gloo joins CPUs. `torchrun` says rank and number by environment
@@ -95,15 +95,15 @@ def processes(device: str = "auto") -> Iterator[Processes]:
         found = choose_device(device)
         if found.type == "cuda":
             torch.cuda.set_device(found)
-        yield Processes(0, 1, found)
+        yield DistContext(0, 1, found)
         return
     found = choose_shared_device(device)
     dist.init_process_group("nccl" if found.type == "cuda" else "gloo")
-    team = Processes(dist.get_rank(), dist.get_world_size(), found)
+    team = DistContext(dist.get_rank(), dist.get_world_size(), found)
     try:
         yield team
     except (ValueError, OSError) as refused:
-        if not team.first and not getattr(refused, "told", False):
+        if not team.is_rank_zero and not getattr(refused, "told", False):
             print(f"process {team.rank}: {refused}", file=sys.stderr)
         raise
     finally:

@@ -65,7 +65,7 @@ def predict(learner: Descent, net: nn.Module, source: Source, workers: int) -> T
     team, num = learner.team, len(source.labels)
     learner.share_statistics()
     net.eval()
-    first, last = (num * place // team.count for place in (team.rank, team.rank + 1))
+    first, last = (num * place // team.world_size for place in (team.rank, team.rank + 1))
     chunks = Chunks(source, first, last)
     loader = DataLoader(
         chunks,
@@ -77,4 +77,4 @@ def predict(learner: Descent, net: nn.Module, source: Source, workers: int) -> T
     mine = torch.cat(parts)
     everyone = mine.new_zeros(num, mine.shape[1])
     everyone[first:last] = mine
-    return team.add_up(everyone)
+    return team.all_reduce(everyone)

@@ -16,8 +16,8 @@ from softaug.lab.data.folder import FolderImages
 from softaug.lab.data.images import Source
 from softaug.lab.progress import Show
 from softaug.lab.recipes.config import PretrainRecipe, ProbeSpec
-from softaug.lab.training.batches import Steps, mix, on_device, stream
-from softaug.lab.training.distributed import Processes
+from softaug.lab.training.batches import Steps, derive_seed, on_device, stream
+from softaug.lab.training.distributed import DistContext
 from softaug.lab.training.evaluate import chunks, workers_for
 from softaug.lab.training.optim import DTYPES
 from softaug.lab.training.ssl import edge_of
@@ -47,7 +47,7 @@ class Samples(Steps[ProbeBatch]):
     """`samples[step]` is a pure function of the recipe and the step: crops, or ready features."""
 
     def __init__(self, recipe: PretrainRecipe, source: Source, features: Tensor | None) -> None:
-        spec, alone = recipe.probe, Processes(0, 1, torch.device("cpu"))
+        spec, alone = recipe.probe, DistContext(0, 1, torch.device("cpu"))
         super().__init__(Order(spec.epochs, spec.batch, recipe.seed), len(source.labels), alone)
         self.source, self.features = source, features
         self.crop = UniformResizedCrop(edge_of(source), SCALE)
@@ -136,7 +136,7 @@ def _fresh(
     """A layer of small random weights that depend on the seed alone, and how it learns."""
     example = extract(backbone, recipe, source.fetch(source.labels.new_zeros(1)))
     probe = nn.Linear(example.shape[1], num_classes)
-    draws = torch.Generator().manual_seed(mix(recipe.seed, STREAM))
+    draws = torch.Generator().manual_seed(derive_seed(recipe.seed, STREAM))
     nn.init.normal_(probe.weight, std=0.01, generator=draws)
     nn.init.zeros_(probe.bias)
     probe = probe.to(example.device)

@@ -10,7 +10,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from softaug.lab.recipes.config import Compute, Optim
 from softaug.lab.training.augmentation import HiddenMixing
-from softaug.lab.training.distributed import Processes
+from softaug.lab.training.distributed import DistContext
 from softaug.lab.training.logging import Stopwatch
 from softaug.label import MixedLabel, SoftLabel, main_label
 from softaug.losses import SoftLoss
@@ -48,11 +48,11 @@ class Descent:
         num_steps: int,
         warmup_steps: int = 0,
         compute: Compute | None = None,
-        team: Processes | None = None,
+        team: DistContext | None = None,
         clock: Stopwatch | None = None,
         fixed: Callable[[str], bool] = _none,
     ) -> None:
-        self.team = team or Processes(0, 1, torch.device("cpu"))
+        self.team = team or DistContext(0, 1, torch.device("cpu"))
         self.compute = compute or Compute()
         self.clock = clock or Stopwatch(self.team.device)
         self.optim, self.num_steps, self.warmup_steps = optim, num_steps, warmup_steps
@@ -90,7 +90,7 @@ class Descent:
         self.clock.lap("forward")
         self._sgd.zero_grad()
         # Processes average their gradients: sum / num * count is the mean over all of them.
-        self.scaler.scale(losses.sum() * (self.team.count / num)).backward()  # type: ignore[no-untyped-call]
+        self.scaler.scale(losses.sum() * (self.team.world_size / num)).backward()  # type: ignore[no-untyped-call]
         self.clock.lap("backward")
         self._update()
         self.clock.lap("optimiser")
@@ -141,19 +141,19 @@ class Descent:
         """Give every process what the first one has loaded."""
         for tensors in self.tensors().values():
             for tensor in tensors.values():
-                self.team.from_first(tensor)
+                self.team.broadcast(tensor)
 
     def share_statistics(self) -> None:
         """Give every process the first one's BatchNorm statistics, which are what is saved."""
         for net in dict.fromkeys((self.net, self.measured)):  # one order in all processes
             for statistics in net.buffers():
-                self.team.from_first(statistics)
+                self.team.broadcast(statistics)
 
     def _wrap(self, net: nn.Module) -> nn.Module:
         if self.compute.compile:
             # Static shapes: with dynamic ones, the kernels would depend on where a run began.
             net = torch.compile(net, dynamic=False)  # type: ignore[assignment]
-        if self.team.count == 1:
+        if self.team.world_size == 1:
             return net
         ids = [self.team.device] if self.team.device.type == "cuda" else None
         return DistributedDataParallel(
@@ -216,7 +216,7 @@ class Learner(Descent):
         num_steps: int,
         warmup_steps: int = 0,
         compute: Compute | None = None,
-        team: Processes | None = None,
+        team: DistContext | None = None,
         clock: Stopwatch | None = None,
         hidden: HiddenMixing | None = None,
         pacer: Pacer | None = None,

@@ -28,7 +28,7 @@ RECIPE = "recipe.json"
 RESULT = "result.json"
 CHECKPOINTS = "checkpoints"
 LOCK = ".lock"
-PATIENCE = 0.2  # seconds: a look at the lock (`is_held`) takes microseconds and must not refuse
+PATIENCE = 0.2  # seconds: a look at the lock (`is_locked`) takes microseconds and must not refuse
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def hold(lock: Path, seconds: float, who: str, rule: str, remedy: str) -> Iterat
         held.release()
 
 
-def is_held(lock: Path) -> bool:
+def is_locked(lock: Path) -> bool:
     """Whether a process holds a lock file; many may look at once, and looking writes nothing."""
     try:
         with lock.open("rb") as file:
@@ -79,12 +79,12 @@ def check_recipe(folder: Path, recipe: AnyRecipe) -> None:
         raise ValueError(f"train: {rule}, or choose another --out{lines}")
 
 
-def keep_recipe(folder: Path, recipe: AnyRecipe) -> None:
+def save_recipe(folder: Path, recipe: AnyRecipe) -> None:
     """Write what is trained here."""
     write_json(as_dict(recipe), folder / RECIPE, indent=2)
 
 
-def keep_result(folder: Path, result: Mapping[str, Any]) -> Path:
+def save_result(folder: Path, result: Mapping[str, Any]) -> Path:
     """Write what came out; the run is finished then."""
     return write_json(result, folder / RESULT, indent=2)
 
@@ -157,7 +157,7 @@ def describe_result(run: Run, measured: dict[str, Any]) -> dict[str, Any]:
         "images_per_second": round(num_images / run.seconds, 1),
         "time_shares": shares,
         "augmentation_share": None if run.job.workers else shares["augment"],  # theirs is not seen
-        "processes": run.team.count,
+        "processes": run.team.world_size,
         "threads": torch.get_num_threads(),
         "device": device_name(run.team.device),
         "environment": environment(),

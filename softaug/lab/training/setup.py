@@ -16,8 +16,8 @@ from softaug.lab.data.prior import read_prior
 from softaug.lab.models import Standardise, create
 from softaug.lab.recipes.config import AnyRecipe, DataSpec, LossSpec, Recipe
 from softaug.lab.training.augmentation import build_pacer, hidden_mixing
-from softaug.lab.training.batches import Batches, mix
-from softaug.lab.training.distributed import Processes
+from softaug.lab.training.batches import Batches, derive_seed
+from softaug.lab.training.distributed import DistContext
 from softaug.lab.training.logging import Stopwatch, num_cores, warm_allocator
 from softaug.lab.training.optim import Learner
 from softaug.lab.training.run_dir import RunOptions
@@ -69,7 +69,7 @@ def _for_pacer(recipe: AnyRecipe, train: Source) -> tuple[Source, Source | None]
 def build_net(recipe: Recipe, data: TrainingData) -> nn.Module:
     """A fresh network that takes uint8 images; its weights depend on the seed alone."""
     with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(mix(recipe.seed))
+        torch.default_generator.manual_seed(derive_seed(recipe.seed))
         net = create(recipe.model, len(data.class_names))
     standardise = Standardise(data.mean, data.sd)
     return nn.Sequential(OrderedDict(standardise=standardise, net=net))
@@ -85,7 +85,7 @@ def num_workers(options: RunOptions, source: Source) -> int:
 
 
 def make_learner(
-    recipe: Recipe, data: TrainingData, batches: Batches, team: Processes, clock: Stopwatch
+    recipe: Recipe, data: TrainingData, batches: Batches, team: DistContext, clock: Stopwatch
 ) -> Learner:
     """The network of a recipe and how it learns."""
     net = build_net(recipe, data)

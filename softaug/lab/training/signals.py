@@ -41,7 +41,7 @@ def interruption() -> Iterator[Interruption]:
 
 
 @contextmanager
-def deaf_to_ctrl_c() -> Iterator[None]:
+def ignore_sigint() -> Iterator[None]:
     """Processes started inside do not hear Ctrl-C: their parent does, and tells them to stop."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may handle signals

@@ -21,8 +21,8 @@ from softaug.lab.models import (
     simsiam_loss,
 )
 from softaug.lab.recipes.config import PretrainRecipe, SimSiamSpec, ViewsSpec
-from softaug.lab.training.batches import Steps, mix, on_device
-from softaug.lab.training.distributed import Processes
+from softaug.lab.training.batches import Steps, derive_seed, on_device
+from softaug.lab.training.distributed import DistContext
 from softaug.lab.training.evaluate import predict
 from softaug.lab.training.logging import Stopwatch
 from softaug.lab.training.optim import DTYPES, Descent
@@ -48,7 +48,7 @@ class PairLearner(Descent):
         net: PairNet,
         num_steps: int,
         warmup_steps: int = 0,
-        team: Processes | None = None,
+        team: DistContext | None = None,
         clock: Stopwatch | None = None,
     ) -> None:
         self.method, self.weight = recipe.method, recipe.weight
@@ -91,7 +91,7 @@ class PairLearner(Descent):
         first, second = output
         loss = barlow_twins_loss(first, second, self._weights(views), self.method.redundancy)
         # One loss of all pairs, the same in every process: see `global_sum` on its gradient.
-        self.descend(loss[None], self.team.count)
+        self.descend(loss[None], self.team.world_size)
         return (first, second), loss
 
     def weighted(self, losses: Tensor, views: Views) -> Tensor:
@@ -117,7 +117,7 @@ def build_pair_net(recipe: PretrainRecipe, data: TrainingData) -> PairNet:
     """A fresh network that takes two uint8 views; its weights depend on the seed alone."""
     method = recipe.method
     with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(mix(recipe.seed))
+        torch.default_generator.manual_seed(derive_seed(recipe.seed))
         features, size = feature_extractor(create(recipe.model, len(data.class_names)))
         standardise = Standardise(data.mean, data.sd)
         backbone = nn.Sequential(OrderedDict(standardise=standardise, net=features))
@@ -141,7 +141,7 @@ class PairBatches(Steps[PairBatch]):
     recipe: PretrainRecipe
 
     def __init__(
-        self, recipe: PretrainRecipe, source: Source, team: Processes, clock: Stopwatch
+        self, recipe: PretrainRecipe, source: Source, team: DistContext, clock: Stopwatch
     ) -> None:
         super().__init__(recipe, len(source.labels), team, least=2)  # BatchNorm needs two
         self.source, self.clock = source, clock
@@ -219,7 +219,7 @@ class Pretrain(Job[PairLearner]):
     recipe: PretrainRecipe
     other = "feature_std"
 
-    def __init__(self, recipe: PretrainRecipe, options: RunOptions, team: Processes) -> None:
+    def __init__(self, recipe: PretrainRecipe, options: RunOptions, team: DistContext) -> None:
         super().__init__(recipe, options, team)
         source = self.data.train if self.workers else on_device(self.data.train, team.device)
         self.batches = PairBatches(recipe, source, team, self.clock)

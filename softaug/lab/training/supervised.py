@@ -10,7 +10,7 @@ from softaug.lab.data.images import Source
 from softaug.lab.recipes.config import Recipe
 from softaug.lab.training.augmentation import strength_of, told
 from softaug.lab.training.batches import Batch, Batches, on_device
-from softaug.lab.training.distributed import Processes
+from softaug.lab.training.distributed import DistContext
 from softaug.lab.training.evaluate import measure, predict
 from softaug.lab.training.optim import Learner
 from softaug.lab.training.run_dir import RunOptions
@@ -37,7 +37,7 @@ class Supervised(Job[Learner]):
     batches: Batches
     other = "error"
 
-    def __init__(self, recipe: Recipe, options: RunOptions, team: Processes) -> None:
+    def __init__(self, recipe: Recipe, options: RunOptions, team: DistContext) -> None:
         super().__init__(recipe, options, team)
         source = self.data.train if self.workers else on_device(self.data.train, team.device)
         self.batches = Batches(recipe, source, self.data.mean, team, self.clock)
@@ -82,7 +82,7 @@ class Supervised(Job[Learner]):
     def _watch_held_out(self, pacer: Pacer, source: Source) -> None:
         """Every process has all answers, so one is enough to watch them."""
         logits = predict(self.learner, self.learner.net, source, self.workers)
-        if self.team.first:
+        if self.team.is_rank_zero:
             pacer.watch(logits, source.labels.to(logits.device), held_out=True)
 
     def _pass_strength(self) -> None:

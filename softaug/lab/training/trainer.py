@@ -14,8 +14,8 @@ from softaug.checks import NotFiniteError, refuse
 from softaug.lab.progress import Show, progress
 from softaug.lab.recipes.config import AnyRecipe
 from softaug.lab.training import checkpoint
-from softaug.lab.training.batches import Steps, mix, stream
-from softaug.lab.training.distributed import Processes, processes
+from softaug.lab.training.batches import Steps, derive_seed, stream
+from softaug.lab.training.distributed import DistContext, init_distributed
 from softaug.lab.training.logging import Stopwatch, Tracker
 from softaug.lab.training.optim import Descent, load_tensors
 from softaug.lab.training.run_dir import (
@@ -23,10 +23,10 @@ from softaug.lab.training.run_dir import (
     RunOptions,
     check_recipe,
     describe_result,
-    keep_recipe,
-    keep_result,
     locked,
     read_result,
+    save_recipe,
+    save_result,
 )
 from softaug.lab.training.setup import (
     TrainingData,
@@ -48,7 +48,7 @@ class Job(ABC, Generic[L]):
     files: dict[str, str]  # sha256 of the files that the recipe names
     other: str  # name of what is watched beside the loss
 
-    def __init__(self, recipe: AnyRecipe, options: RunOptions, team: Processes) -> None:
+    def __init__(self, recipe: AnyRecipe, options: RunOptions, team: DistContext) -> None:
         self.recipe, self.team = recipe, team
         self.data: TrainingData = load_data(recipe, options.data_dir)
         self.workers = num_workers(options, self.data.train)
@@ -118,7 +118,7 @@ class NonFiniteLossError(NotFiniteError):
 class Window:
     """Collects `learner.step`'s findings; `close` sums them up over all processes."""
 
-    def __init__(self, team: Processes) -> None:
+    def __init__(self, team: DistContext) -> None:
         self.team = team
         self._entries: list[tuple[int, Tensor, Tensor]] = []
 
@@ -143,18 +143,18 @@ class Window:
         sums = [part.sum(0) for part in found.split(sizes)]  # type: ignore[no-untyped-call]
         table = torch.stack([*sums, torch.tensor([float(stop), seconds]).double()])
         numbers = torch.tensor([*sizes, 0]).double()
-        table = self.team.add_up(torch.cat([table, numbers[:, None]], dim=1))
+        table = self.team.all_reduce(torch.cat([table, numbers[:, None]], dim=1))
         for (step, index, losses), row in zip(entries, table, strict=False):
             if not math.isfinite(row[0]):
                 self._refuse(step, index, losses.cpu()[:, 0], float(row[0]))
         totals = before
         for loss, watched, num in table[:-1].tolist():
             totals = totals + Totals(loss, watched, int(num))
-        pace = float(table[-1, 1]) / self.team.count / len(entries)
+        pace = float(table[-1, 1]) / self.team.world_size / len(entries)
         return totals, bool(table[-1, 0] > 0), pace
 
     def _refuse(self, step: int, index: Tensor, losses: Tensor, value: float) -> None:
-        parts = self.team.collect(index[~losses.isfinite()].tolist())
+        parts = self.team.all_gather_object(index[~losses.isfinite()].tolist())
         samples = [sample for part in parts for sample in part]
         shown = ", ".join(map(str, samples[:20])) + (", ..." if len(samples) > 20 else "")
         raise NonFiniteLossError(
@@ -166,7 +166,7 @@ class Window:
 class SkippedFiles:
     """Every file that any process skipped, as "PATH: reason", with the first reason found."""
 
-    def __init__(self, team: Processes) -> None:
+    def __init__(self, team: DistContext) -> None:
         self.team = team
         self.files: list[str] = []
         self._lately: set[str] = set()  # in this process
@@ -180,7 +180,7 @@ class SkippedFiles:
 
     def share(self) -> list[str]:
         """What is new since the last time; all processes call this together."""
-        parts, self._lately = self.team.collect(sorted(self._lately)), set()
+        parts, self._lately = self.team.all_gather_object(sorted(self._lately)), set()
         known, new = {*map(_path, self.files)}, []
         for file in sorted(file for part in parts for file in part):
             if _path(file) not in known:
@@ -194,7 +194,7 @@ def _path(file: str) -> str:
     return file.rpartition(": ")[0]
 
 
-MakeJob = Callable[[Any, RunOptions, Processes], Job[Any]]
+MakeJob = Callable[[Any, RunOptions, DistContext], Job[Any]]
 LINE_SECONDS = 60  # without a terminal, a line at the end of each epoch and this often
 LOOK = 10  # steps between looks at the loss at most: each look waits for the device
 LOOK_SECONDS = 2  # and seconds: several processes can stop only then, and torchrun waits for 30
@@ -212,20 +212,20 @@ def run_job(
     A finished run is only read. Under torchrun every process calls this.
     """
     folder = options.folder(recipe)
-    with processes(options.device) as team:
-        console = console if team.first else Console(quiet=True)
+    with init_distributed(options.device) as team:
+        console = console if team.is_rank_zero else Console(quiet=True)
         prepare_machine(recipe, options)
 
         def finished() -> dict[str, Any] | None:
             check_recipe(folder, recipe)
             return read_result(folder)
 
-        result = team.first_does(finished)
+        result = team.run_on_rank_zero(finished)
         if result is not None:
             console.print(f"{folder} is finished", highlight=False, soft_wrap=True)
             return result
         run = Run(make_job(recipe, options, team), options, team, console)
-        with team.first_holds(locked(folder)):
+        with team.enter_on_rank_zero(locked(folder)):
             run.begin()
             run.go()
             return run.end()
@@ -235,7 +235,7 @@ class Run:
     """One run of a job: where it stands."""
 
     def __init__(
-        self, job: Job[Any], options: RunOptions, team: Processes, console: Console
+        self, job: Job[Any], options: RunOptions, team: DistContext, console: Console
     ) -> None:
         self.job, self.options, self.team, self.console = job, options, team, console
         self.recipe, self.data, self.batches = job.recipe, job.data, job.batches
@@ -252,13 +252,13 @@ class Run:
 
     def begin(self) -> None:
         """Take up the last checkpoint, if there is one."""
-        state = self.team.first_does(self._load)
+        state = self.team.run_on_rank_zero(self._load)
         if state is not None:
             self.learner.share_state()
             self._restore(state)
         for warning in self.job.warnings():
             self._say(warning)
-        if self.team.first:
+        if self.team.is_rank_zero:
             self.tracker = Tracker(self.folder, self.step)
 
     def go(self) -> None:
@@ -280,7 +280,7 @@ class Run:
 
     def _learn(self, batch: Any) -> None:
         self.clock.lap("data")
-        torch.manual_seed(mix(self.recipe.seed, self.step, self.team.rank))  # dropout
+        torch.manual_seed(derive_seed(self.recipe.seed, self.step, self.team.rank))  # dropout
         found = self.job.learn(self.step, batch)
         self.skipped.note(batch.unreadable)
         self.window.add(self.step, batch.sample, found)
@@ -293,16 +293,16 @@ class Run:
         def finish() -> dict[str, Any]:
             self.tracker.close()
             result = describe_result(self, measured)
-            keep_result(self.folder, result)
+            save_result(self.folder, result)
             return result
 
-        return self.team.first_does(finish)
+        return self.team.run_on_rank_zero(finish)
 
     def _after_step(self, noted: Interruption, show: Show) -> None:
         every = self.options.checkpoint_steps
         ends_epoch = self.step % self.batches.steps_per_epoch == 0
         due = every is not None and self.step % every == 0
-        alone = self.team.count == 1 and noted.asked  # several must agree on the step first
+        alone = self.team.world_size == 1 and noted.asked  # several must agree on the step first
         if not (ends_epoch or due or alone or len(self.window) >= self.look):
             return
         stop = self._look(noted.asked)
@@ -358,7 +358,7 @@ class Run:
         if warning:
             self._say(f"epoch {epoch}: {warning}")
             row["warning"] = warning
-        self.team.first_does(lambda: self.tracker.log(row))
+        self.team.run_on_rank_zero(lambda: self.tracker.log(row))
 
     def _measure(self) -> dict[str, Any]:
         self._check_weights()
@@ -387,12 +387,12 @@ class Run:
             "job": self.job.state(),
         }
         folder, tensors = self.folder / CHECKPOINTS, self.learner.tensors()
-        self.team.first_does(lambda: checkpoint.save(folder, self.step, tensors, state))
+        self.team.run_on_rank_zero(lambda: checkpoint.save(folder, self.step, tensors, state))
 
     def _load(self) -> dict[str, Any] | None:
         """In the first process: the tensors into the learner; the rest is returned."""
         check_recipe(self.folder, self.recipe)
-        keep_recipe(self.folder, self.recipe)
+        save_recipe(self.folder, self.recipe)
         found = checkpoint.newest(self.folder / CHECKPOINTS, self._say)
         if found is None:
             return None
@@ -424,7 +424,7 @@ class Run:
     def _machine(self) -> dict[str, Any]:
         """What may change the last bits."""
         return {
-            "processes": self.team.count,
+            "processes": self.team.world_size,
             "threads": torch.get_num_threads(),
             "device": self.team.device.type,
             "torch": str(torch.__version__),

@@ -20,7 +20,8 @@ from softaug.lab.evaluation.show import (
 )
 from softaug.lab.recipes import NormalOffsets, NormalWindows, UniformOffsets, find
 from softaug.lab.recipes.config import WINDOWS_FIRST, Augment, DataSpec
-from softaug.lab.training.augmentation import Chain, build_chain
+from softaug.lab.training.augmentation import build_transforms
+from softaug.lab.training.batches import apply_transforms
 
 SOFT = find("cifar100-resnet18-soft").recipe
 HARD = find("cifar100-resnet18-hard").recipe
@@ -53,11 +54,11 @@ def numbers(content, word):
 
 @pytest.mark.parametrize("policy", ["none", "trivialaugment"])
 def test_images_and_labels_are_those_of_training(photos, policy):
-    chain = build_chain(with_augment(SOFT, policy=policy).augment, MEAN, 32)
+    transforms = build_transforms(with_augment(SOFT, policy=policy).augment, MEAN, 32)
     originals = torch.stack([read_image(str(path), 24) for path in photos])
     key = DrawKey(seed=3, epoch=1, index=torch.arange(2))
-    images, label = chain(originals, torch.zeros(2, dtype=torch.long), key)
-    found, _, kept = augmented(chain, originals, key)
+    images, label = apply_transforms(transforms, originals, torch.zeros(2, dtype=torch.long), key)
+    found, _, kept = augmented(transforms, originals, key)
     assert found.equal(images)
     assert kept.equal(label.retained)
 
@@ -72,7 +73,7 @@ def test_visible_retained_and_confidence_belong_together(photos):
 def test_visible_shares_of_several_transforms_multiply():
     parts = SoftCrop(sigma=0.3, k=2), SoftErase(k=1)
     images, key = torch.zeros(4, 3, 16, 16), DrawKey(0, 0, torch.arange(4))
-    _, visible, kept = augmented(Chain(parts), images, key)
+    _, visible, kept = augmented(parts, images, key)
     crop, erase = (part.draw(images, key=key).visible for part in parts)
     assert torch.allclose(visible, crop * erase)
     assert torch.allclose(kept.double(), retained(crop, 2) * retained(erase, 1))
@@ -229,7 +230,7 @@ WINDOWED = replace(
 
 def test_windows_are_drawn_on_whole_images_as_in_training(photos, tmp_path):
     out = show_transforms(photos, WINDOWED, tmp_path / "a.svg", draws=4, size=24, num_classes=10)
-    crop = build_chain(WINDOWED.augment, MEAN, 24).transforms[0]
+    crop = build_transforms(WINDOWED.augment, MEAN, 24)[0]
     size = torch.tensor([30]), torch.tensor([40])
     keys = [DrawKey(0, epoch, torch.tensor([row])) for row in (0, 1) for epoch in range(4)]
     shares = [crop.draw_for(*size, key).visible.item() for key in keys]

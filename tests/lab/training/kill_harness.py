@@ -130,7 +130,7 @@ def half_a_row() -> None:
 
 
 def before_the_result() -> None:
-    loop.keep_result = die
+    loop.save_result = die
 
 
 def killed_in_the_act(folder: Path, draw: random.Random) -> int:

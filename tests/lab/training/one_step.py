@@ -8,11 +8,11 @@ from torch import Tensor
 from softaug.lab.data.images import Images
 from softaug.lab.recipes import Recipe
 from softaug.lab.training.batches import Batches
-from softaug.lab.training.distributed import Processes
+from softaug.lab.training.distributed import DistContext
 from softaug.lab.training.logging import Stopwatch
 from softaug.lab.training.setup import TrainingData, make_learner
 
-ALONE = Processes(0, 1, torch.device("cpu"))
+ALONE = DistContext(0, 1, torch.device("cpu"))
 CLASSES = tuple("abcdefghij")
 
 

@@ -5,7 +5,7 @@ from tiny_runs import STEPS, tiny
 from softaug.lab.data.images import Images
 from softaug.lab.recipes import Mix
 from softaug.lab.training.batches import Batches, on_device, stream
-from softaug.lab.training.distributed import Processes
+from softaug.lab.training.distributed import DistContext
 from softaug.lab.training.logging import Stopwatch
 from softaug.lab.training.setup import load_data
 
@@ -14,7 +14,7 @@ DATA = load_data(tiny(), None).train
 
 
 def make(recipe=None, rank=0, count=1):
-    return Batches(recipe or tiny(), DATA, [0.0] * 3, Processes(rank, count, CPU), Stopwatch(CPU))
+    return Batches(recipe or tiny(), DATA, [0.0] * 3, DistContext(rank, count, CPU), Stopwatch(CPU))
 
 
 def assert_same(found, expected):

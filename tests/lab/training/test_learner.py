@@ -10,7 +10,7 @@ from torch import nn
 from softaug import SoftLabel, SoftLoss
 from softaug.lab.models import Standardise
 from softaug.lab.recipes import Compute, Optim
-from softaug.lab.training.distributed import Processes
+from softaug.lab.training.distributed import DistContext
 from softaug.lab.training.optim import Learner, learning_rate, load_tensors
 
 NUM_STEPS = 5
@@ -153,10 +153,10 @@ def test_the_average_holds_batch_statistics_too():
     torch.testing.assert_close(learner.measured.net[1].running_mean, expected)
 
 
-class Listener(Processes):
+class Listener(DistContext):
     """Notes what the first process would send."""
 
-    def from_first(self, values):
+    def broadcast(self, values):
         sent.append(values.data_ptr())
 
 

@@ -6,7 +6,7 @@ from torch import nn
 from softaug import SoftLoss
 from softaug.lab.data.images import Images
 from softaug.lab.recipes import Compute, Optim
-from softaug.lab.training.distributed import Processes
+from softaug.lab.training.distributed import DistContext
 from softaug.lab.training.evaluate import CHUNK, measure, predict
 from softaug.lab.training.optim import Learner
 
@@ -77,13 +77,13 @@ def test_the_average_is_what_is_measured():
     assert not torch.allclose(logits, learner.net.eval()(data.images), atol=1e-3)
 
 
-class Share(Processes):
+class Share(DistContext):
     """One of two processes that keeps what it would have sent."""
 
-    def add_up(self, values):
+    def all_reduce(self, values):
         return values
 
-    def from_first(self, values):
+    def broadcast(self, values):
         pass
 
 

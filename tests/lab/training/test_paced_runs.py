@@ -13,7 +13,7 @@ from softaug.lab.recipes import Augment, Mix, NormalOffsets, Pace, UniformOffset
 from softaug.lab.training.augmentation import Strength, build_pacer, strength_of, told
 from softaug.lab.training.batches import Batches
 from softaug.lab.training.checkpoint import load, steps
-from softaug.lab.training.distributed import Processes
+from softaug.lab.training.distributed import DistContext
 from softaug.lab.training.logging import Stopwatch
 from softaug.lab.training.setup import load_data
 
@@ -95,7 +95,7 @@ def test_held_out_images_are_not_trained_on():
 
 
 def batches(recipe):
-    data, team = load_data(recipe, None), Processes(0, 1, torch.device("cpu"))
+    data, team = load_data(recipe, None), DistContext(0, 1, torch.device("cpu"))
     return Batches(recipe, data.train, data.mean, team, Stopwatch(team.device))
 
 

@@ -15,29 +15,29 @@ from tiny_runs import BARLOW, rows, run, tiny, tiny_pairs, weights
 
 from softaug.lab.models.registry import MODELS
 from softaug.lab.recipes import Mix, Pace, as_dict, from_dict
-from softaug.lab.training.distributed import Processes, choose_device, processes
+from softaug.lab.training.distributed import DistContext, choose_device, init_distributed
 from softaug.lab.training.evaluate import measure
 from softaug.lab.training.optim import Learner
 from softaug.lab.training.setup import build_net, load_data
 
 HARNESS = Path(team_harness.__file__)
-ALONE = Processes(0, 1, torch.device("cpu"))
+ALONE = DistContext(0, 1, torch.device("cpu"))
 
 
 def test_without_torchrun_there_is_one_process(monkeypatch):
     monkeypatch.delenv("RANK", raising=False)
-    with processes("cpu") as team:
+    with init_distributed("cpu") as team:
         assert team == ALONE
-        assert team.first
+        assert team.is_rank_zero
 
 
 def test_alone_everything_is_a_matter_of_course():
     values = torch.tensor([1.0, 2.0])
-    ALONE.from_first(values)
-    assert ALONE.add_up(values).tolist() == [1.0, 2.0]
-    assert ALONE.collect("word") == ["word"]
-    assert ALONE.say("word") == "word"
-    assert ALONE.first_does(lambda: 3) == 3
+    ALONE.broadcast(values)
+    assert ALONE.all_reduce(values).tolist() == [1.0, 2.0]
+    assert ALONE.all_gather_object("word") == ["word"]
+    assert ALONE.broadcast_object("word") == "word"
+    assert ALONE.run_on_rank_zero(lambda: 3) == 3
 
 
 def test_alone_a_refusal_is_passed_on_and_what_is_held_is_let_go():
@@ -49,11 +49,11 @@ def test_alone_a_refusal_is_passed_on_and_what_is_held_is_let_go():
         yield
         seen.append("let go")
 
-    with ALONE.first_holds(held()):
+    with ALONE.enter_on_rank_zero(held()):
         seen.append("used")
     assert seen == ["held", "used", "let go"]
     with pytest.raises(ValueError, match="no"):
-        ALONE.first_does(lambda: (_ for _ in ()).throw(ValueError("no")))
+        ALONE.run_on_rank_zero(lambda: (_ for _ in ()).throw(ValueError("no")))
 
 
 def test_a_device_that_is_not_here_is_refused():

@@ -18,7 +18,7 @@ from softaug.lab.training import checkpoint
 from softaug.lab.training import trainer as loop
 from softaug.lab.training.checkpoint import load, steps
 from softaug.lab.training.optim import Learner
-from softaug.lab.training.run_dir import RunOptions, keep_recipe
+from softaug.lab.training.run_dir import RunOptions, save_recipe
 from softaug.lab.training.setup import files_sha256
 from softaug.lab.training.supervised import train
 from softaug.lab.training.trainer import NonFiniteLossError, StoppedError
@@ -208,7 +208,7 @@ def test_pairs_survive_a_crash(tmp_path, monkeypatch, changes):
 
 def test_a_crash_after_the_last_step_needs_no_step_more(unbroken, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(loop, "keep_result", lambda folder, result: crash())
+        patch.setattr(loop, "save_result", lambda folder, result: crash())
         with pytest.raises(CrashError):
             run(tiny(), tmp_path)
     monkeypatch.setattr(Learner, "step", None)
@@ -338,7 +338,7 @@ def test_each_epoch_is_told_where_there_is_no_terminal(tmp_path):
 def test_a_corrected_command_may_follow_one_that_made_no_step(tmp_path):
     with pytest.raises(ValueError, match="reach must be below the image's edge 16"):
         run(tiny(augment_crop=UniformOffsets(40)), tmp_path / "run")
-    keep_recipe(tmp_path / "run", tiny(epochs=9))  # of a command that ended before its first step
+    save_recipe(tmp_path / "run", tiny(epochs=9))  # of a command that ended before its first step
     assert run(tiny(), tmp_path / "run")[0]["error"] <= 1
 
 

@@ -11,11 +11,11 @@ from softaug.lab.recipes import from_dict
 from softaug.lab.training.run_dir import (
     LOCK,
     check_recipe,
-    is_held,
-    keep_recipe,
-    keep_result,
+    is_locked,
     locked,
     read_result,
+    save_recipe,
+    save_result,
 )
 
 
@@ -47,11 +47,11 @@ def test_a_lock_dies_with_its_process(tmp_path):
 
 def test_whether_a_folder_is_held_is_seen_without_a_trace(tmp_path):
     lock = tmp_path / LOCK
-    assert not is_held(lock)
+    assert not is_locked(lock)
     assert list(tmp_path.iterdir()) == []
     with locked(tmp_path):
-        assert is_held(lock)
-    assert not is_held(lock)
+        assert is_locked(lock)
+    assert not is_locked(lock)
 
 
 def test_a_short_look_at_the_lock_refuses_no_one(tmp_path):
@@ -67,13 +67,13 @@ def test_a_short_look_at_the_lock_refuses_no_one(tmp_path):
 
 def test_the_same_recipe_is_welcome(tmp_path):
     check_recipe(tmp_path, tiny())
-    keep_recipe(tmp_path, tiny())
+    save_recipe(tmp_path, tiny())
     check_recipe(tmp_path, tiny())
     assert from_dict(json.loads((tmp_path / "recipe.json").read_text())) == tiny()
 
 
 def test_another_recipe_is_refused_with_the_difference(tmp_path):
-    keep_recipe(tmp_path, tiny())
+    save_recipe(tmp_path, tiny())
     (tmp_path / "checkpoints/step-00000001").mkdir(parents=True)
     other = replace(tiny(optim_lr=0.05), epochs=3)
     with pytest.raises(ValueError, match="holds a run of another recipe") as refused:
@@ -83,6 +83,6 @@ def test_another_recipe_is_refused_with_the_difference(tmp_path):
 
 def test_there_is_a_result_once_it_is_kept(tmp_path):
     assert read_result(tmp_path) is None
-    keep_result(tmp_path, {"error": 0.5})
+    save_result(tmp_path, {"error": 0.5})
     assert read_result(tmp_path) == {"error": 0.5}
     assert [path.name for path in tmp_path.iterdir()] == ["result.json"]

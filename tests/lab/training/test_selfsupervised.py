@@ -16,7 +16,7 @@ from softaug.lab.models import SimSiam, barlow_twins_loss, feature_std, simsiam_
 from softaug.lab.recipes import PretrainRecipe, SimSiamSpec, entries
 from softaug.lab.training import ssl as pair_learner
 from softaug.lab.training import ssl as selfsupervised
-from softaug.lab.training.distributed import Processes
+from softaug.lab.training.distributed import DistContext
 from softaug.lab.training.logging import Stopwatch
 from softaug.lab.training.run_dir import RunOptions
 from softaug.lab.training.setup import load_data
@@ -26,7 +26,7 @@ CPU = torch.device("cpu")
 
 
 def batches(recipe, source, rank=0, count=1):
-    return PairBatches(recipe, source, Processes(rank, count, CPU), Stopwatch(CPU))
+    return PairBatches(recipe, source, DistContext(rank, count, CPU), Stopwatch(CPU))
 
 
 def learner_of(recipe, data, num_steps=10):

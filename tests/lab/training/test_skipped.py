@@ -1,11 +1,11 @@
-from softaug.lab.training.distributed import Processes
+from softaug.lab.training.distributed import DistContext
 from softaug.lab.training.trainer import SkippedFiles
 
 
-class WithAnother(Processes):
+class WithAnother(DistContext):
     """A team whose other process has skipped b and c."""
 
-    def collect(self, message):
+    def all_gather_object(self, message):
         return [message, ["b: cut", "c: cut"]]
 
 

@@ -13,9 +13,9 @@ from tiny_runs import before_step, rows, run, weights
 from softaug import DrawKey
 from softaug.lab.recipes import Augment, Cutout, Mix, Noise, NormalWindows, find
 from softaug.lab.recipes.config import WINDOWS_FIRST
-from softaug.lab.training.augmentation import Strength, build_chain
-from softaug.lab.training.batches import Batches
-from softaug.lab.training.distributed import Processes
+from softaug.lab.training.augmentation import Strength, build_transforms
+from softaug.lab.training.batches import Batches, apply_transforms
+from softaug.lab.training.distributed import DistContext
 from softaug.lab.training.logging import Stopwatch
 from softaug.lab.training.setup import load_data
 
@@ -31,7 +31,7 @@ def small(root, arm="soft", **data):
 
 def batches(recipe, rank=0, count=1):
     data = load_data(recipe, None)
-    return Batches(recipe, data.train, data.mean, Processes(rank, count, CPU), Stopwatch(CPU))
+    return Batches(recipe, data.train, data.mean, DistContext(rank, count, CPU), Stopwatch(CPU))
 
 
 def cut_whole(found, file, sample, epoch):
@@ -39,7 +39,7 @@ def cut_whole(found, file, sample, epoch):
     image = torch.from_numpy(np.array(Image.open(file))).permute(2, 0, 1)
     key = DrawKey(found.recipe.seed, epoch, torch.tensor([sample]))
     label = torch.tensor([sample // 8])
-    images, label = found.chain(epoch)(image[None], label, key)
+    images, label = apply_transforms(found.transforms(epoch), image[None], label, key)
     return images[0], float(label.retained)
 
 
@@ -69,7 +69,7 @@ def test_windows_are_drawn_at_the_strength_of_each_file(tmp_path):
         assert (kept > 0.999) is (sample % 2 == 0)
 
 
-def test_a_chain_gives_the_same_however_a_batch_lies_in_memory():
+def test_a_transforms_gives_the_same_however_a_batch_lies_in_memory():
     augment = Augment(
         NormalWindows(),
         policy="randaugment",
@@ -78,13 +78,13 @@ def test_a_chain_gives_the_same_however_a_batch_lies_in_memory():
         cutout=Cutout(length=8),
         order=WINDOWS_FIRST,
     )
-    chain = build_chain(augment, [100.0, 110.0, 120.0], 40).after_windows
-    assert len(chain.transforms) == 4
+    transforms = build_transforms(augment, [100.0, 110.0, 120.0], 40)[1:]
+    assert len(transforms) == 4
     images = torch.randint(256, (6, 3, 40, 40), generator=torch.Generator().manual_seed(0)).byte()
     key = DrawKey(0, 0, torch.arange(6))
-    expected, _ = chain(images, torch.arange(6), key)
+    expected, _ = apply_transforms(transforms, images, torch.arange(6), key)
     beside = images.contiguous(memory_format=torch.channels_last)
-    assert torch.equal(chain(beside, torch.arange(6), key)[0], expected)
+    assert torch.equal(apply_transforms(transforms, beside, torch.arange(6), key)[0], expected)
 
 
 def test_processes_read_their_own_part_and_each_sample_once_an_epoch(tmp_path):

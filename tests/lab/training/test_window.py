@@ -4,10 +4,10 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from softaug.lab.training.distributed import Processes
+from softaug.lab.training.distributed import DistContext
 from softaug.lab.training.trainer import NonFiniteLossError, Totals, Window
 
-ALONE = Processes(0, 1, torch.device("cpu"))
+ALONE = DistContext(0, 1, torch.device("cpu"))
 
 
 def found(*losses, wrong=()):
@@ -66,16 +66,16 @@ def test_of_many_samples_twenty_are_named():
 
 
 @dataclass(frozen=True)
-class WithAnother(Processes):
+class WithAnother(DistContext):
     """A team whose other process has found `other` and has these bad samples."""
 
     other: torch.Tensor | None = None
     bad: tuple[int, ...] = ()
 
-    def add_up(self, values):
+    def all_reduce(self, values):
         return values + self.other
 
-    def collect(self, message):
+    def all_gather_object(self, message):
         return [message, list(self.bad)]
 
 
