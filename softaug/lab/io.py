@@ -1,4 +1,4 @@
-"""Writing: results to files, and nothing where a library writes too much."""
+"""Reading and writing files: whole or not at all."""
 
 import json
 import math
@@ -11,18 +11,21 @@ from typing import Any, NoReturn
 from softaug.checks import refuse
 
 
-def write_json(results: Mapping[str, Any], path: Path, indent: int | None = None) -> Path:
-    """Write `results` as JSON: whoever reads `path` finds a whole file."""
-    return write_text(json.dumps(results, allow_nan=False, indent=indent) + "\n", path)
+def write_json(content: Mapping[str, Any], path: Path, indent: int | None = None) -> Path:
+    """Write a JSON file atomically; numbers that are not finite are an error."""
+    return write_text(json.dumps(content, allow_nan=False, indent=indent) + "\n", path)
 
 
 def write_text(text: str, path: Path) -> Path:
-    """Write as UTF-8: whoever reads `path` finds a whole file."""
+    """Write a UTF-8 file atomically."""
     return write_bytes(text.encode(), path)
 
 
 def write_bytes(content: bytes, path: Path) -> Path:
-    """Write beside `path`, sync to the disk, then rename."""
+    """Write a file atomically: whoever reads `path`, even after a crash, finds a whole file.
+
+    It is written beside `path`, synced to the disk and renamed; then the folder is synced.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -33,7 +36,51 @@ def write_bytes(content: bytes, path: Path) -> Path:
     except OSError as failed:  # a full disk does not say whose
         unfinished.unlink(missing_ok=True)
         raise OSError(failed.errno, failed.strerror, str(path)) from failed
-    return unfinished.replace(path)
+    unfinished.replace(path)
+    sync_folder(path.parent)
+    return path
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the disk hold the names in a folder; Windows cannot, and need not."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def read_text(path: Path, who: str, remedy: str = "") -> str:
+    """Read a UTF-8 file; what cannot be read is refused."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        refuse(who, "the file must be readable", error.strerror, remedy)
+    except UnicodeDecodeError as error:
+        refuse(who, "the file must be UTF-8 text", error.reason, remedy)
+
+
+def read_json(path: Path, who: str, remedy: str = "") -> Any:
+    """Read a UTF-8 JSON file with finite numbers; anything else is refused."""
+    try:
+        text = read_text(path, who, remedy)
+        return json.loads(text, parse_constant=_refuse_number, parse_float=_parse_finite)
+    except (json.JSONDecodeError, _NotFiniteNumberError, RecursionError) as error:
+        refuse(who, "the file must be JSON with finite numbers", error, remedy)
+
+
+class _NotFiniteNumberError(Exception):
+    """A number that JSON has not."""
+
+
+def _parse_finite(text: str) -> float:
+    return float(text) if math.isfinite(float(text)) else _refuse_number(text)
+
+
+def _refuse_number(text: str) -> NoReturn:
+    raise _NotFiniteNumberError(f"{text} is no finite number")
 
 
 @contextmanager
@@ -47,25 +94,3 @@ def silent_stderr() -> Iterator[None]:
         os.dup2(kept, 2)
         os.close(kept)
         os.close(nowhere)
-
-
-def read_json(file: Path, who: str, remedy: str) -> Any:
-    """What a UTF-8 JSON file with finite numbers holds; anything else is refused."""
-    try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        refuse(who, "the result file must be readable", error.strerror, remedy)
-    except UnicodeDecodeError as error:
-        refuse(who, "the result file must be UTF-8 text", error.reason, remedy)
-    try:
-        return json.loads(text, parse_constant=_not_finite, parse_float=_finite)
-    except (ValueError, RecursionError) as error:
-        refuse(who, "the result file must be JSON with finite numbers", error, remedy)
-
-
-def _finite(text: str) -> float:
-    return float(text) if math.isfinite(float(text)) else _not_finite(text)
-
-
-def _not_finite(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no finite number")

@@ -7,13 +7,16 @@ images of the kind? The bootstrap of `softaug.lab.evaluation.stats`.
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from softaug.checks import check_whole, describe, refuse
+from softaug.lab.schema import Estimate as Estimate
+from softaug.lab.schema import Interval as Interval
+from softaug.lab.schema import Verdict as Verdict
+from softaug.lab.schema import Word as Word
 
 
 def t_quantile(level: float, freedom: int) -> float:
@@ -42,49 +45,7 @@ def _central_share(angle: float, freedom: int) -> float:
     return 2 / math.pi * (angle + inner) if odd else inner
 
 
-Word = Literal["better", "worse", "no difference shown", "not tested"]
-
 _ROUNDING = 1e-9  # of a mean: equal differences of shares have such an s.e., or 0
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Mean over `n` seeds and its standard error; a single seed has none."""
-
-    mean: float
-    se: float | None
-    n: int
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A value with the ends of its interval; `n` seeds or images, `level` such as 0.95."""
-
-    value: float
-    low: float
-    high: float
-    n: int
-    level: float
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What a comparison shows, and over how many seeds or images.
-
-    >>> print(Verdict("better", 5, "seeds"))
-    better (n = 5 seeds)
-    >>> print(Verdict("worse", 10000, "images"))
-    worse (n = 10000 images, one pair of runs)
-    """
-
-    word: Word
-    n: int
-    over: Literal["seeds", "images"]
-
-    def __str__(self) -> str:
-        unit = self.over if self.n != 1 else self.over.removesuffix("s")
-        pair = ", one pair of runs" if self.over == "images" else ""
-        return f"{self.word} (n = {self.n} {unit}{pair})"
 
 
 def estimate(values: Sequence[float]) -> Estimate:

@@ -1,0 +1,862 @@
+"""The schema of every file that a run, an evaluation, a comparison or a grid leaves.
+
+Each file is one record: `write` writes it, `read` reads and validates it. Keys that a record
+does not have are refused, and so are numbers that are not finite. This module imports neither
+torch nor numpy, so that readers start fast.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, NoReturn, TypeVar
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import ErrorDetails, from_json
+
+from softaug.checks import refuse
+from softaug.lab.io import read_text, write_json
+
+SCHEMA_VERSION: Literal[3] = 3
+_CONFIG = ConfigDict(
+    strict=True,
+    extra="forbid",
+    frozen=True,
+    allow_inf_nan=False,
+)
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=0)]
+Environment = dict[str, str | int | None]  # versions, commit, processor and date
+# a recipe as recipe.json holds it (`softaug.lab.recipes.serialize`)
+RecipeDict = dict[str, JsonValue]
+
+
+class Record(BaseModel):
+    """Base of all records: strict, frozen, without unknown keys."""
+
+    model_config = _CONFIG
+
+
+class ResultFile(Record):
+    """Base of records that are a whole file."""
+
+    # what to do about a file that cannot be read; {folder} is the folder it lies in
+    remedy: ClassVar[str]
+    schema_version: Literal[3] = SCHEMA_VERSION
+
+
+R = TypeVar("R", bound=ResultFile)
+
+
+def write(record: ResultFile, path: Path, indent: int | None = None) -> Path:
+    """Write a record as JSON, atomically."""
+    return write_json(record.model_dump(), path, indent)
+
+
+def read(path: Path, model: type[R]) -> R:
+    """Read and validate a file; an error names the file, the key, the rule and the value."""
+    return parse(read_text(path, str(path), model.remedy.format(folder=path.parent)), model, path)
+
+
+def parse(text: str, model: type[R], path: Path) -> R:
+    """Validate the text of a file; `path` is for errors."""
+    remedy = model.remedy.format(folder=path.parent)
+    try:
+        record = model.model_validate_json(text)
+    except ValidationError as invalid:
+        _refuse_version(text, path, remedy)
+        _refuse_first(invalid.errors(include_url=False)[0], path, remedy)
+    if "schema_version" not in record.model_fields_set:
+        _refuse_version(text, path, remedy)
+    return record
+
+
+def _refuse_version(text: str, path: Path, remedy: str) -> None:
+    """Refuse a file of another version of the schema, before its keys are spoken of."""
+    try:
+        content = from_json(text)
+    except ValueError:
+        return
+    if not isinstance(content, dict) or content.get("schema_version") == SCHEMA_VERSION:
+        return
+    found = content.get("schema_version", content.get("schema"))
+    age = "a later" if isinstance(found, int) and found > SCHEMA_VERSION else "an earlier"
+    rule = f"the file must have schema_version {SCHEMA_VERSION}"
+    refuse(str(path), rule, f"{found}: it was written by {age} version", remedy)
+
+
+def _refuse_first(error: ErrorDetails, path: Path, remedy: str) -> NoReturn:
+    where = _join(error["loc"])
+    got = "nothing" if error["type"] == "missing" else _shorten(error["input"])
+    if error["type"] == "value_error":  # a validator of ours: rule and value are in it
+        rule, _, got = str(error["ctx"]["error"]).rpartition(", got ")
+        refuse(str(path), f"{where}: {rule}" if where else rule, got, remedy)
+    rules = {"missing": "must be there", "extra_forbidden": "must not be there: no such key"}
+    rule = rules.get(error["type"]) or error["msg"].replace("Input should", "must")
+    refuse(str(path), f"{where or 'the file'} {rule}", got, remedy)
+
+
+def _join(places: Sequence[int | str]) -> str:
+    """The path of a key.
+
+    >>> _join(("arms", 0, "seeds"))
+    'arms[0].seeds'
+    """
+    parts = (f"[{place}]" if isinstance(place, int) else f".{place}" for place in places)
+    return "".join(parts).removeprefix(".")
+
+
+def _shorten(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _need(condition: bool, rule: str, got: object) -> None:
+    """Refuse what a validator looks at."""
+    if not condition:
+        raise ValueError(f"{rule}, got {_shorten(got)}")
+
+
+def _need_lengths(name: str, num: int, *columns: Sequence[Any]) -> None:
+    lengths = [len(column) for column in columns]
+    _need(lengths == [num] * len(columns), f"{name} must have {num} values each", lengths)
+
+
+# Statistics
+
+
+Word = Literal["better", "worse", "no difference shown", "not tested"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Mean over `n` seeds and its standard error; a single seed has none."""
+
+    mean: float
+    se: float | None
+    n: int
+    __pydantic_config__ = _CONFIG
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value with the ends of its interval; `n` seeds or images, `level` such as 0.95."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+    level: float
+    __pydantic_config__ = _CONFIG
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a comparison shows, and over how many seeds or images.
+
+    >>> print(Verdict("better", 5, "seeds"))
+    better (n = 5 seeds)
+    >>> print(Verdict("worse", 10000, "images"))
+    worse (n = 10000 images, one pair of runs)
+    """
+
+    word: Word
+    n: int
+    over: Literal["seeds", "images"]
+    __pydantic_config__ = _CONFIG
+
+    def __str__(self) -> str:
+        unit = self.over if self.n != 1 else self.over.removesuffix("s")
+        pair = ", one pair of runs" if self.over == "images" else ""
+        return f"{self.word} (n = {self.n} {unit}{pair})"
+
+
+# A run: result.json and metrics.jsonl
+
+
+class MetricsRow(BaseModel):
+    """A line of metrics.jsonl, one for each epoch.
+
+    Beside these: the learning rate, losses and metrics by name, such as `train_loss`,
+    `test_error` or, of a paced run, `sigma`; all are numbers.
+    """
+
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True, allow_inf_nan=False)
+    __pydantic_extra__: dict[str, float]
+
+    step: Count  # training steps done
+    epoch: Count  # epochs done
+    warning: str | None = None  # of the epoch, in words
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """Everything that was measured, by name."""
+        return dict(self.__pydantic_extra__)
+
+
+ROW: TypeAdapter[MetricsRow] = TypeAdapter(MetricsRow)
+
+
+class Result(ResultFile):
+    """result.json: what came out of a finished run."""
+
+    remedy: ClassVar[str] = "restore the file, or train again with another --out"
+
+    recipe: RecipeDict
+    seed: Count
+    split: str  # what it was measured on: test or validation
+    error: Share | None = None  # share of wrong answers; where labels were learned
+    nll: float | None = None
+    ece: Share | None = None
+    # error of nearest neighbors; of a network that learned without labels
+    knn_error: Share | None = None
+    train_loss: float
+    train_error: Share | None = None  # of augmented images in the last epoch
+    train_error_clean: Share | None = None  # of training images as they are, after the last epoch
+    # mean confidence in the answers to training images as they are
+    train_confidence_clean: Share | None = None
+    train_feature_std: float | None = None
+    files_sha256: dict[str, str] = {}  # of the files that the recipe names
+    skipped: list[str] = []  # files that could not be read
+    num_train: Count
+    num_measured: Count
+    num_classes: Count
+    num_parameters: Count
+    weights: str  # the file with the weights, in the run's folder
+    seconds: float
+    images_per_second: float
+    time_shares: dict[str, float] = {}  # of the phases of a step
+    augmentation_share: float | None = None
+    processes: Count
+    threads: Count
+    device: str
+    environment: Environment
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_earlier(cls, content: Any) -> Any:
+        """Take up a file of the first version: it had less, and another key for the version."""
+        if isinstance(content, dict) and content.get("schema") == 1:
+            kept = {key: value for key, value in content.items() if key != "schema"}
+            return {"schema_version": SCHEMA_VERSION, **kept}
+        return content
+
+
+# How a metric is shown
+
+
+class MetricSpec(Record):
+    """The name of a metric, its label in tables, and how its values are printed."""
+
+    key: str
+    label: str
+    percent: bool = True  # whether a share in 0..1 is shown in %
+    digits: int = Field(default=2, ge=0, le=9)
+    higher_is_better: bool | None = False  # null where neither is
+
+    def in_unit(self, value: float) -> float:
+        """Return a value in the unit of the label: % or as it is."""
+        return value * 100 if self.percent else value
+
+    def format(self, value: float) -> str:
+        """Return a value as tables print it, with a true minus sign.
+
+        >>> MetricSpec(key="error", label="Error, %").format(0.0512)
+        '5.12'
+        """
+        return f"{self.in_unit(value):.{self.digits}f}".replace("-", "−")
+
+    def format_signed(self, value: float) -> str:
+        """Return a difference as tables print it, with its sign.
+
+        >>> MetricSpec(key="error", label="Error, %").format_signed(0.01)
+        '+1.00'
+        """
+        shown = self.format(value)
+        return shown if value < 0 or float(shown) == 0 else f"+{shown}"
+
+
+class MetricValue(MetricSpec):
+    """A metric of one evaluation."""
+
+    value: float
+    interval: tuple[float, float] | None  # 95 % bootstrap interval over images, where there is one
+
+
+def _need_unique(metrics: Sequence[MetricSpec]) -> None:
+    keys = [metric.key for metric in metrics]
+    _need(len(set(keys)) == len(keys), "metrics must have different keys", keys)
+
+
+# An evaluation: evaluation.json
+
+
+class ReliabilityBins(Record):
+    """Bins of predicted confidence; what an empty bin says of it does not count."""
+
+    edges: list[float]
+    count: list[Count]
+    confidence: list[float | None]
+    accuracy: list[float | None]
+
+    @model_validator(mode="after")
+    def _check(self) -> "ReliabilityBins":
+        columns = self.count, self.confidence, self.accuracy
+        _need_lengths("count, confidence and accuracy", len(self.edges) - 1, *columns)
+        _need(sum(self.count) > 0, "reliability must have at least one image", self.count)
+        return self
+
+
+class ReliabilityPair(Record):
+    """Reliability before and after temperature scaling."""
+
+    before: ReliabilityBins
+    after: ReliabilityBins
+
+
+class ConfidenceHistogram(Record):
+    """Right and wrong answers in equal bins of confidence."""
+
+    right: list[Count] = Field(min_length=1)
+    wrong: list[Count]
+
+    @model_validator(mode="after")
+    def _check(self) -> "ConfidenceHistogram":
+        _need_lengths("right and wrong", len(self.right), self.wrong)
+        return self
+
+
+class SetMetrics(Record):
+    """What was measured on a set of images."""
+
+    n: Count
+    error: Share
+    top5_error: Share
+    before: dict[str, float]  # calibration, by the keys of `Evaluation.calibration`
+    after: dict[str, float]  # the same after temperature scaling
+    reliability: ReliabilityPair
+    histogram: ConfidenceHistogram
+
+    @property
+    def bins(self) -> tuple[list[float], list[float], int]:
+        """Where bins of confidence end; those of two evaluations must agree."""
+        found = self.reliability
+        return found.before.edges, found.after.edges, len(self.histogram.right)
+
+
+class PerClass(Record):
+    """Images, error, NLL and Brier score of each class (null without images), and confusion."""
+
+    count: list[Count]
+    error: list[float | None]
+    nll: list[float | None]
+    brier: list[float | None]
+    confusion: list[list[Count]]  # a row for each true class, a column for each answer
+
+
+class CorruptionResult(Record):
+    """Accuracy and its standard error over images at each level of a corruption."""
+
+    levels: list[float] = Field(min_length=1)  # the first changes nothing
+    accuracy: list[float]
+    se: list[float]
+    draws: Count
+    n: Count
+
+    @model_validator(mode="after")
+    def _check(self) -> "CorruptionResult":
+        _need_lengths("accuracy and se", len(self.levels), self.accuracy, self.se)
+        return self
+
+
+class ImagePrediction(Record):
+    """A picture and the likeliest classes, each with its confidence."""
+
+    png: str = Field(pattern=r"^[A-Za-z0-9+/]+={0,2}$")  # base64
+    answers: list[tuple[int, Share]] = Field(min_length=1)
+
+
+class Example(ImagePrediction):
+    """A test image as it is."""
+
+    index: Count
+    label: Count
+
+
+class OccludedExamples(Record):
+    """The first examples with a share of each hidden."""
+
+    share: Share
+    images: list[ImagePrediction]
+
+
+class Examples(Record):
+    """Test images with what the network says of them."""
+
+    whole: list[Example]
+    occluded: list[OccludedExamples]
+
+    @property
+    def images(self) -> tuple[list[tuple[int, int]], list[tuple[float, int]]]:
+        """Which images these are; those of two evaluations must agree."""
+        whole = [(example.index, example.label) for example in self.whole]
+        return whole, [(hidden.share, len(hidden.images)) for hidden in self.occluded]
+
+
+class Temperature(Record):
+    """The temperatures of the measured images (image i takes number i modulo their count)."""
+
+    values: list[float] = Field(min_length=1)
+    how: str
+    others: float  # of extra test sets
+
+
+class Neighbors(Record):
+    """Errors of nearest neighbors: of trained features, untrained ones, and pixels."""
+
+    neighbors: Count
+    knn_error: Share
+    knn_untrained_error: Share
+    knn_pixels_error: Share
+
+
+class Member(Record):
+    """A trained network: one, or several in an ensemble."""
+
+    folder: str
+    seed: Count
+    step: Count
+    num_steps: Count
+    finished: bool
+    weights_sha256: str
+    history: list[MetricsRow]  # rows of metrics.jsonl
+
+
+class Evaluation(ResultFile):
+    """evaluation.json: everything that was measured of a run or an ensemble."""
+
+    remedy: ClassVar[str] = "run `softaug evaluate {folder}` again"
+
+    kind: Literal["evaluation"] = "evaluation"
+    name: str
+    recipe: RecipeDict
+    members: list[Member] = Field(min_length=1)
+    class_names: list[str] = Field(min_length=1)
+    split: str  # the set of images that `metrics` without a prefix are of
+    temperature: Temperature
+    test_sets: dict[str, SetMetrics]
+    per_class: PerClass
+    corruptions: dict[str, CorruptionResult]
+    fill: list[int]  # of hidden patches and borders, a gray level for each channel
+    examples: Examples
+    features: Neighbors | None = None  # of a network that learned without labels
+    metrics: list[MetricValue]
+    calibration: list[MetricSpec]
+    command: str
+    environment: Environment
+    predictions_sha256: str
+
+    @property
+    def main_set(self) -> SetMetrics:
+        """What was measured on the split that the evaluation is about."""
+        return self.test_sets[self.split]
+
+    @property
+    def seed(self) -> int:
+        """The seed of the first network."""
+        return self.members[0].seed
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The value of each metric by its key."""
+        return {metric.key: metric.value for metric in self.metrics}
+
+    @model_validator(mode="after")
+    def _check(self) -> "Evaluation":
+        sets = list(self.test_sets)
+        _need(self.split in sets, f"test_sets must hold {self.split}", sets)
+        _need_unique(self.metrics)
+        _need_unique(self.calibration)
+        check_calibration(self.calibration, self)
+        num, classes = len(self.class_names), self.per_class
+        columns = classes.count, classes.error, classes.nll, classes.brier, classes.confusion
+        _need_lengths(f"per_class of {num} classes", num, *columns, *classes.confusion)
+        self._check_examples(num)
+        return self
+
+    def _check_examples(self, num: int) -> None:
+        whole, occluded = self.examples.whole, self.examples.occluded
+        labels = [example.label for example in whole]
+        _need(all(label < num for label in labels), f"labels must be in 0..{num - 1}", labels)
+        hidden = [image for one in occluded for image in one.images]
+        for image in [*whole, *hidden]:
+            classes = [answer[0] for answer in image.answers]
+            good = all(0 <= number < num for number in classes)
+            _need(good, f"classes of answers must be in 0..{num - 1}", classes)
+        most = max((len(one.images) for one in occluded), default=0)
+        _need(most <= len(whole), "occluded images must be the first of the whole ones", most)
+
+
+def check_calibration(specs: Sequence[MetricSpec], evaluation: Evaluation) -> None:
+    """Refuse an evaluation that lacks a calibration metric for any of its sets."""
+    for name, found in evaluation.test_sets.items():
+        missing = [s.key for s in specs if s.key not in found.before or s.key not in found.after]
+        rule = f"test set {name!r} must hold every calibration metric before and after scaling"
+        _need(not missing, rule, f"no {', '.join(missing)}")
+
+
+# A comparison: comparison.json
+
+
+class Arm(Record):
+    """Evaluations of one name, by several seeds."""
+
+    name: str
+    seeds: list[Count]
+    folders: list[str]
+    values: dict[str, list[float]]  # of each metric, one for each seed
+    estimates: dict[str, Estimate]
+    evaluations: list[Evaluation] = Field(min_length=1)
+
+
+class Pair(Record):
+    """One arm minus another."""
+
+    arm: str
+    against: str
+    seeds: list[Count]  # that both have
+    by_seed: dict[str, Estimate]
+    by_image: dict[str, Interval]
+    verdicts: dict[str, Verdict]
+
+
+class Comparison(ResultFile):
+    """comparison.json: arms of several seeds, and what their differences show."""
+
+    remedy: ClassVar[str] = "run `softaug evaluate` and `softaug compare` again"
+
+    kind: Literal["comparison"] = "comparison"
+    metrics: list[MetricSpec]  # that every evaluation has
+    calibration: list[MetricSpec]
+    arms: list[Arm] = Field(min_length=1)
+    pairs: list[Pair]
+    command: str
+    environment: Environment
+
+    @property
+    def shared_sets(self) -> list[str]:
+        """Sets of images that every evaluation was measured on, the split first."""
+        every = [one.test_sets for arm in self.arms for one in arm.evaluations]
+        return [name for name in every[0] if all(name in sets for sets in every)]
+
+    @model_validator(mode="after")
+    def _check(self) -> "Comparison":
+        _need_unique(self.metrics)
+        _need_unique(self.calibration)
+        names = [arm.name for arm in self.arms]
+        _need(len(set(names)) == len(names), "arms must have different names", names)
+        keys = [metric.key for metric in self.metrics]
+        for arm in self.arms:
+            self._check_arm(arm, keys)
+        for pair in self.pairs:
+            for name in (pair.arm, pair.against):
+                _need(name in names, f"a pair must be of {names}", name)
+            missing = [key for key in keys if key not in pair.verdicts]
+            _need(not missing, "a pair must have a verdict on each metric", f"no {missing}")
+        return self
+
+    def _check_arm(self, arm: Arm, keys: Sequence[str]) -> None:
+        num, first = len(arm.evaluations), self.arms[0].evaluations[0]
+        _need(len(arm.seeds) == num, f"arm {arm.name!r} must have {num} seeds", arm.seeds)
+        for key in keys:
+            known = list(arm.estimates)
+            _need(key in known, f"estimates of {arm.name!r} must hold {key}", known)
+            values = arm.values.get(key, [])
+            rule = f"values of {key} of {arm.name!r} must be {num} numbers"
+            _need(len(values) == num, rule, values)
+        for evaluation in arm.evaluations:
+            check_calibration(self.calibration, evaluation)
+            check_comparable(evaluation, first)
+
+
+def check_comparable(evaluation: Evaluation, first: Evaluation) -> None:
+    """Refuse an evaluation that cannot be shown beside another."""
+    names = evaluation.class_names
+    _need(names == first.class_names, "all must have the same classes", names)
+    _need(evaluation.split == first.split, f"all must be of {first.split}", evaluation.split)
+    for name in evaluation.test_sets.keys() & first.test_sets.keys():
+        bins = evaluation.test_sets[name].bins
+        same = bins == first.test_sets[name].bins
+        _need(same, "all must have the same bins of confidence", bins)
+    for name in evaluation.corruptions.keys() & first.corruptions.keys():
+        levels = evaluation.corruptions[name].levels
+        same = levels == first.corruptions[name].levels
+        _need(same, f"all must have the same levels of {name}", levels)
+    images = evaluation.examples.images
+    _need(images == first.examples.images, "all must have the same examples", images)
+
+
+# A grid: grid.json, and a file for each table or figure
+
+
+class GridEntry(Record):
+    """A run of a grid."""
+
+    name: str
+    recipe: str
+    data: str
+    model: str
+    seed: Count
+    folder: str  # relative to grid.json
+    epochs: Count
+    members: Count
+    tables: list[str]  # that need it
+    cost: str
+    no_data: str | None  # why it cannot be run
+
+
+class Grid(ResultFile):
+    """grid.json: which runs a grid consists of."""
+
+    remedy: ClassVar[str] = "run `softaug reproduce` again"
+
+    scale: str
+    tables: list[str]  # names of tables and figures
+    seeds: list[Count]
+    runs: list[GridEntry]
+    environment: Environment
+
+
+CellState = Literal[
+    "complete", "partial", "diverged", "waiting", "no data", "not at this scale", "quoted"
+]
+
+
+class PublishedNumber(Record):
+    """A number of the paper in %, as it prints it; a standard error of 0 is its "<0.01"."""
+
+    value: float | None  # null where the paper says that training diverged
+    se: float | None
+    source: str = ""  # whose number it is, where the paper quotes it
+
+
+class MeasuredNumber(Record):
+    """Ours in %: one value a seed, their mean, and how many of the planned runs are done."""
+
+    values: list[float] = Field(min_length=1)
+    mean: float
+    se: float | None
+    n: Count
+    planned: Count
+
+    @model_validator(mode="after")
+    def _check(self) -> "MeasuredNumber":
+        good = len(self.values) == self.n <= self.planned
+        got = f"{len(self.values)} values, n {self.n}, planned {self.planned}"
+        _need(good, "n must count the values and be at most planned", got)
+        return self
+
+
+class DivergedRuns(Record):
+    """Our runs whose training diverged, by seed, of so many planned."""
+
+    seeds: list[Count]
+    planned: Count
+
+
+class CollectedCell(Record):
+    """One number of a row: what is measured, on which images, the paper's and ours."""
+
+    measure: str
+    on: str  # "" for the test images as they are
+    paper: PublishedNumber | None
+    ours: MeasuredNumber | None
+    diverged: DivergedRuns | None = None
+    state: CellState
+    why: str  # the state explained, where it needs it
+
+    @model_validator(mode="after")
+    def _check(self) -> "CollectedCell":
+        done = self.state in ("complete", "partial")
+        _need(not done or self.ours is not None, f"a {self.state} cell must have ours", None)
+        known = self.state != "diverged" or self.diverged is not None
+        _need(known, "a diverged cell must say which seeds", None)
+        return self
+
+
+class CollectedRow(Record):
+    """A row of a table; `baseline` is the label of the row that gains count from."""
+
+    group: str
+    label: str
+    recipe: str | None
+    baseline: str | None
+    quoted: str | None
+    cells: list[CollectedCell]
+
+
+class CollectedLine(Record):
+    """A line of a panel: ours at each x (null where no run is done), and the paper's."""
+
+    label: str
+    x: list[float]
+    mean: list[float | None]
+    se: list[float | None]
+    n: list[Count]
+    paper: list[float | None]
+
+    @model_validator(mode="after")
+    def _check(self) -> "CollectedLine":
+        columns = self.mean, self.se, self.n, self.paper
+        _need_lengths(f"x, mean, se, n and paper of line {self.label!r}", len(self.x), *columns)
+        return self
+
+
+class CollectedPanel(Record):
+    """Axes with lines."""
+
+    title: str
+    x_label: str
+    y_label: str
+    lines: list[CollectedLine]
+
+
+class CropDraws(Record):
+    """Draws of the crop of a row: offsets (dx, dy) in pixels and the confidence each leaves."""
+
+    label: str
+    size: Count
+    offsets: list[tuple[float, float]]
+    confidence: list[Share]
+
+    @model_validator(mode="after")
+    def _check(self) -> "CropDraws":
+        _need_lengths(
+            f"offsets and confidence of {self.label!r}", len(self.offsets), self.confidence
+        )
+        return self
+
+
+FIGURE_PARTS = {
+    "figure1": "crops",
+    "figure3": "panels",
+    "figure4": "runs",
+    "figure5": "panels",
+    "figure6": "runs",
+    "figure7": "runs",
+    "budgets": "panels",
+}
+
+
+class CollectedTable(ResultFile):
+    """tableN.json, figureN.json: a table, figure or study as far as its runs have come."""
+
+    remedy: ClassVar[str] = "run `softaug reproduce` again"
+
+    name: str
+    title: str
+    scale: str
+    complete: bool
+    notes: list[str]
+    environment: Environment
+    rows: list[CollectedRow]
+    panels: list[CollectedPanel] = []  # of figures 3 and 5, and of studies by budget
+    crops: list[CropDraws] = []  # of figure 1
+    runs: list[str] = []  # of figures 4, 6 and 7: a run's folder for each arm, relative to the file
+    labels: list[str] = []  # of the arms in `runs`, which else are called by their folders
+
+    @model_validator(mode="after")
+    def _check(self) -> "CollectedTable":
+        word = re.fullmatch(r"[a-z][a-z0-9-]*", self.name)
+        _need(word is not None, "name must be a word in small letters", self.name)
+        part = FIGURE_PARTS.get(self.name)
+        _need(part is None or bool(getattr(self, part or "rows")), f"{part} must be there", [])
+        labels = [row.label for row in self.rows]
+        for row in self.rows:
+            known = row.baseline is None or row.baseline in labels
+            _need(known, f"baseline of {row.label!r} must be the label of a row", row.baseline)
+        names = self.labels or self.runs
+        good = len(set(names)) == len(names) == len(self.runs)
+        _need(good, "labels must be one for each of the runs, all different", names)
+        return self
+
+
+class Failure(ResultFile):
+    """failure.json and diverged.json: why a run of a grid did not end well."""
+
+    remedy: ClassVar[str] = "run `softaug reproduce` again"
+
+    message: str
+    when: str
+    recipe: RecipeDict | None = None  # what diverged
+
+
+# Fitted curves and priors: what curves.json and prior.json say "about" themselves
+
+
+class MeasuredRun(Record):
+    """A run that curves or a prior were measured with."""
+
+    folder: str
+    weights_sha256: str
+    recipe: RecipeDict
+
+
+class MeasuredOn(Record):
+    """How a file of `softaug curves` was made, from which runs, on which images."""
+
+    command: str
+    environment: Environment
+    runs: list[MeasuredRun] = []
+    data: str
+    split: str | None = None
+    images: Count | None = None
+
+
+class PriorAbout(MeasuredOn):
+    """Of prior.json."""
+
+    smoothing: Share
+    # of the images that the networks saw; null where the prior is that of CIFAR-100's groups
+    visible: Share | None = None
+    fill: list[int] = []  # of borders
+
+
+class CurvePoints(Record):
+    """What was measured of an operation and how the common power curve fits it."""
+
+    loss: float
+    common_k: float
+    loss_error: float | None  # null at a bound of the range
+    k_error: float | None
+    misfit: float
+    x: list[float]
+    accuracy: list[float]
+    accuracy_error: list[float]
+    retained: list[float]
+    retained_error: list[float]
+
+
+class CurveFill(Record):
+    """What fills borders, in pixels 0..255."""
+
+    crop: list[int]
+    operations: int
+
+
+class CurvesAbout(MeasuredOn):
+    """Of curves.json, whose curves `softaug.transforms.curves` reads."""
+
+    fill: CurveFill
+    draws: Count
+    accuracy: Share  # on whole images
+    points: dict[str, CurvePoints]

@@ -1,0 +1,198 @@
+"""The schema of result files: what is written is read again, anything else is refused by name."""
+
+import json
+import re
+from pathlib import Path
+
+import factories
+import pytest
+
+from softaug.lab import schema
+
+MAKERS = [
+    factories.make_result,
+    factories.make_evaluation,
+    factories.make_comparison,
+    factories.make_table,
+    factories.make_panels,
+    factories.make_crops,
+    factories.make_study,
+]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_written_record_is_read_again(make, tmp_path):
+    record = make()
+    path = schema.write(record, tmp_path / "file.json")
+    assert schema.read(path, type(record)) == record
+    assert schema.write(schema.read(path, type(record)), tmp_path / "b").read_text() == (
+        path.read_text()
+    )
+
+
+def test_records_are_frozen():
+    with pytest.raises(ValueError, match="frozen"):
+        factories.make_evaluation().name = "other"
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_numbers_that_are_not_finite_are_refused(value):
+    with pytest.raises(ValueError, match="finite"):
+        factories.make_set(value)
+
+
+def refused(text, model, tmp_path):
+    path = tmp_path / "run" / "file.json"
+    path.parent.mkdir()
+    path.write_text(text)
+    with pytest.raises(ValueError, match="^" + re.escape(f"{path}: ")) as caught:
+        schema.read(path, model)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.endswith(model.remedy.format(folder=path.parent))
+    return message
+
+
+COMMON = [
+    (("name",), ..., "name must be there, got nothing; run `softaug evaluate"),
+    (("name",), 3, "name must be a valid string, got 3"),
+    (("spare",), 1, "spare must not be there: no such key, got 1"),
+    (("metrics", 0, "digits"), 12, "metrics[0].digits must be less than or equal to 9, got 12"),
+    (("metrics", 0, "percent"), "yes", "metrics[0].percent must be a valid boolean, got 'yes'"),
+    (("metrics", 0, "interval"), [1.0], "metrics[0].interval[1] must be there"),
+    (("metrics", 1, "key"), "error", "metrics must have different keys, got ['error', 'error'"),
+    (("members",), [], "members List should have at least 1 item"),
+    (("members", 0, "finished"), 1, "members[0].finished must be a valid boolean, got 1"),
+    (("split",), "validation", "test_sets must hold validation, got ['test']"),
+    (("temperature", "values"), [], "temperature.values List should have at least 1 item"),
+    (("class_names",), ["cat"], "per_class of 1 classes must have 1 values each, got [3, 3"),
+    (("test_sets", "test", "error"), 1.5, "test_sets.test.error must be less than or equal to 1"),
+    (("test_sets", "test", "before", "ece_15"), ..., "before and after scaling, got 'no ece_15'"),
+    (
+        ("test_sets", "test", "reliability", "before", "count"),
+        [1, 2],
+        "before: count, confidence and accuracy must have 3 values each, got [2, 3, 3]",
+    ),
+    (("test_sets", "test", "histogram", "wrong"), [1], "right and wrong must have 4 values"),
+    (("corruptions", "occlusion", "se"), [0.1], "accuracy and se must have 2 values each"),
+    (("examples", "whole", 0, "label"), 3, "labels must be in 0..2, got [3, 1, 2]"),
+    (("examples", "whole", 0, "png"), "<svg>", "examples.whole[0].png String should match"),
+    (("examples", "whole", 0, "answers"), [[3, 0.5]], "classes of answers must be in 0..2"),
+    (("examples", "whole", 0, "answers"), [[0, 1.5]], "answers[0][1] must be less than or equal"),
+    (("examples", "whole"), [], "occluded images must be the first of the whole ones, got 1"),
+    (("members", 0, "history", 0, "lr"), "fast", "history[0].lr must be a valid number"),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "message"), COMMON)
+def test_an_evaluation_with_a_wrong_value_is_refused(place, value, message, tmp_path):
+    text = factories.change(factories.make_evaluation(), place, value)
+    assert message in refused(text, schema.Evaluation, tmp_path)
+
+
+COMPARED = [
+    (("arms",), [], "arms List should have at least 1 item"),
+    (("arms", 0, "name"), "soft", "arms must have different names, got ['soft', 'soft']"),
+    (("arms", 0, "seeds"), [0], "arm 'hard' must have 2 seeds, got [0]"),
+    (("arms", 0, "values", "nll"), [1.0], "values of nll of 'hard' must be 2 numbers"),
+    (("arms", 0, "estimates", "nll"), ..., "estimates of 'hard' must hold nll"),
+    (("pairs", 0, "against"), "none", "a pair must be of ['hard', 'soft'], got 'none'"),
+    (("pairs", 0, "verdicts", "nll"), ..., "a verdict on each metric"),
+    (("pairs", 0, "verdicts", "nll", "word"), "perhaps", "verdicts.nll.word must be 'better'"),
+    (("arms", 1, "evaluations", 0, "class_names"), ["a", "b", "c"], "the same classes"),
+    (("arms", 1, "evaluations", 0, "corruptions", "occlusion", "levels"), [0, 0.5], "same levels"),
+    (("arms", 1, "evaluations", 0, "examples", "whole", 0, "index"), 1, "the same examples"),
+    (
+        ("arms", 1, "evaluations", 0, "test_sets", "test", "reliability", "after", "edges", 1),
+        0.4,
+        "same bins of confidence",
+    ),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "message"), COMPARED)
+def test_a_comparison_with_a_wrong_value_is_refused(place, value, message, tmp_path):
+    text = factories.change(factories.make_comparison(), place, value)
+    assert message in refused(text, schema.Comparison, tmp_path)
+
+
+COLLECTED = [
+    (("name",), "Table 1", "name must be a word in small letters"),
+    (("complete",), 1, "complete must be a valid boolean"),
+    (("name",), "figure1", "crops must be there"),
+    (("rows", 1, "cells", 0, "state"), "done", "rows[1].cells[0].state must be 'complete'"),
+    (("rows", 1, "cells", 0, "ours"), None, "a complete cell must have ours"),
+    (("rows", 1, "cells", 0, "state"), "diverged", "a diverged cell must say which seeds"),
+    (("rows", 1, "cells", 0, "ours", "n"), 2, "n must count the values and be at most planned"),
+    (("rows", 2, "baseline"), "none", "baseline of 'Label smoothing' must be the label of a row"),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "message"), COLLECTED)
+def test_a_table_with_a_wrong_value_is_refused(place, value, message, tmp_path):
+    text = factories.change(factories.make_table(), place, value)
+    assert message in refused(text, schema.CollectedTable, tmp_path)
+
+
+def test_parts_of_a_figure_must_be_of_one_length(tmp_path):
+    text = factories.change(factories.make_panels(), ("panels", 0, "lines", 0, "x"), [1.0])
+    assert "of line 'baseline' must have 1 values each" in refused(
+        text, schema.CollectedTable, tmp_path
+    )
+
+
+def test_labels_must_name_the_runs():
+    with pytest.raises(ValueError, match="one for each of the runs, all different"):
+        factories.make_collected("figure6", runs=["a", "b"], labels=["A", "A"])
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (("schema_version",), 2, "must have schema_version 3, got 2: it was written by an earlier"),
+        (("schema_version",), ..., "got None: it was written by an earlier version; run `softaug"),
+        (("schema_version",), 4, "got 4: it was written by a later version"),
+    ],
+)
+def test_another_version_is_refused_by_name(place, value, message, tmp_path):
+    text = factories.change(factories.make_evaluation(), place, value)
+    assert message in refused(text, schema.Evaluation, tmp_path)
+
+
+def test_an_evaluation_of_the_earlier_version_is_refused_with_a_remedy(tmp_path):
+    message = refused('{"schema": 2, "kind": "evaluation"}', schema.Evaluation, tmp_path)
+    assert f"run `softaug evaluate {tmp_path / 'run'}` again" in message
+
+
+def test_a_result_of_the_first_version_is_read():
+    content = json.loads(json.dumps(factories.make_result().model_dump(exclude_none=True)))
+    del content["schema_version"]
+    text = json.dumps({"schema": 1, **content})
+    assert schema.parse(text, schema.Result, Path("result.json")) == factories.make_result()
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "null", "{", '{"name": NaN}', "[" * 10_000])
+def test_what_is_no_record_is_refused(text, tmp_path):
+    refused(text, schema.Evaluation, tmp_path)
+
+
+def test_a_file_that_cannot_be_read_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"missing\.json: the file must be readable, got No such"):
+        schema.read(tmp_path / "missing.json", schema.Grid)
+    (tmp_path / "latin.json").write_bytes(b'{"a": "\xe9"}')
+    with pytest.raises(ValueError, match=r"latin\.json: the file must be UTF-8 text"):
+        schema.read(tmp_path / "latin.json", schema.Grid)
+
+
+def test_metrics_rows_hold_numbers_by_name():
+    row = schema.MetricsRow.model_validate_json(
+        '{"step": 5, "epoch": 1, "lr": 0.1, "test_error": 1, "warning": "odd"}'
+    )
+    assert row.numbers == {"lr": 0.1, "test_error": 1.0}
+    assert json.loads(row.model_dump_json(exclude_none=True)) == {
+        "step": 5,
+        "epoch": 1,
+        "lr": 0.1,
+        "test_error": 1.0,
+        "warning": "odd",
+    }
