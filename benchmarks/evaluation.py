@@ -15,7 +15,7 @@ from softaug.lab.evaluation.measures import (
     scale,
 )
 from softaug.lab.models import Standardise, create
-from softaug.metrics import noisy, occlude, shifted
+from softaug.metrics import add_noise, occlude, shift_images
 
 NUM_TEST, NUM_CLASSES, CHUNK = 10_000, 100, 500
 LEVELS, DRAWS = 4, 3
@@ -66,8 +66,8 @@ def variants(num_test: int, chunk: int) -> dict[str, Callable[[], object]]:
     return {
         FORWARD: forward,
         OCCLUDE: lambda: occlude(images, 0.4, generator=source),
-        SHIFT: lambda: shifted(images, 0.6, generator=source),
-        NOISE: lambda: noisy(images, 0.1, generator=source),
+        SHIFT: lambda: shift_images(images, 0.6, generator=source),
+        NOISE: lambda: add_noise(images, 0.1, generator=source),
         METRICS: all_metrics,
     }
 

@@ -56,7 +56,7 @@ def _mix(product: Tensor, word: Tensor, key: int) -> Tensor:
     return ((product >> 32) ^ word).bitwise_xor_(key).bitwise_and_(_LOW)
 
 
-def uniforms(
+def draw_uniforms(
     who: str,
     images: Tensor,
     num: int,
@@ -117,7 +117,7 @@ def _check_key(who: str, key: DrawKey, images: Tensor, batch: int) -> Tensor:
     return index.long()
 
 
-def truncated_normal(uniform: Tensor, sd: float | Tensor, limit: float) -> Tensor:
+def to_truncated_normal(uniform: Tensor, sd: float | Tensor, limit: float) -> Tensor:
     """Normal numbers of mean 0 within (-limit, limit), by the inverse CDF.
 
     The same law as drawing again until it fits, from exactly one uniform number each.
@@ -128,7 +128,7 @@ def truncated_normal(uniform: Tensor, sd: float | Tensor, limit: float) -> Tenso
     return scale * torch.erfinv((2 * uniform - 1) * mass)
 
 
-def normal_field(seeds: Tensor, num: int) -> Tensor:
+def draw_normal_field(seeds: Tensor, num: int) -> Tensor:
     """Standard normal numbers, [B, num] float32, a pure function of each 32-bit seed [B]."""
     block = torch.arange(math.ceil(num / 4), device=seeds.device)
     zero = torch.zeros_like(block)

@@ -143,7 +143,7 @@ def _send(part: Tensor, device: torch.device | str, non_blocking: bool) -> Tenso
     return part.to(device, non_blocking=non_blocking)
 
 
-def main_label(label: Tensor | SoftLabel | MixedLabel) -> Tensor | int:
+def get_main_label(label: Tensor | SoftLabel | MixedLabel) -> Tensor | int:
     """The class of each sample; of a mixed one, that of the image with the larger share."""
     if isinstance(label, MixedLabel):
         larger = label.share.argmax(1, keepdim=True)

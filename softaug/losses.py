@@ -174,7 +174,7 @@ class SoftLoss(nn.Module):
 
     soften: what `retained` softens: "target" (Eq. 4), "weight" (Eq. 5), "both" (Eq. 6) or
         "none" (hard augmentation).
-    weighting: "sample" (the equation), "batch_mean" (the authors' release) or "normalised";
+    weighting: "sample" (the equation), "batch_mean" (the authors' release) or "normalized";
         says how weights enter, so only where `soften` is "weight" or "both". The last two
         take means over all processes, which then must call the loss together.
     prior: where the target's remaining mass goes: "uniform", [C], or [C, C] with a row for

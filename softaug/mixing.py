@@ -9,7 +9,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from softaug.checks import check_positive, check_whole, describe, refuse
-from softaug.draws import DrawKey, send, uniforms
+from softaug.draws import DrawKey, draw_uniforms, send
 from softaug.label import MixedLabel, SoftLabel, mix_labels
 from softaug.tensor_checks import check_images, check_integers
 
@@ -205,7 +205,7 @@ def draw_pairs(
         rule = "key.index must be one whole number, that of the step"
         refuse(who, rule, describe(key.index))
     one = torch.empty(1, 1, 1)  # one draw, on the CPU
-    numbers = uniforms(who, one, 3 + num, purpose, generator, key)[0]
+    numbers = draw_uniforms(who, one, 3 + num, purpose, generator, key)[0]
     seed, *spare = numbers[:3].tolist()
     partner = numbers[3:].argsort(stable=True)
     return Draw(partner, _beta(alpha, int(seed * 2**32)), (spare[0], spare[1]))

@@ -5,7 +5,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from softaug.checks import check_share, check_whole, describe, refuse
-from softaug.label import MixedLabel, SoftLabel, main_label
+from softaug.label import MixedLabel, SoftLabel, get_main_label
 from softaug.tensor_checks import check_integers
 
 
@@ -88,7 +88,7 @@ class OnlineSmoothing(nn.Module):
         if not isinstance(logits, Tensor) or logits.ndim != 2 or logits.shape[1] != num_classes:
             rule = f"logits must be [B, C] of {num_classes} classes"
             refuse("OnlineSmoothing", rule, describe(logits))
-        labels = main_label(label)
+        labels = get_main_label(label)
         if not isinstance(labels, Tensor) or labels.shape != logits.shape[:1]:
             rule = f"labels must be [B], one for each of the {len(logits)} logits"
             refuse("OnlineSmoothing", rule, describe(labels))

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from softaug.checks import check_choice, check_positive, check_share, describe, refuse
-from softaug.softening import global_mean
+from softaug.softening import all_reduce_mean
 from softaug.tensor_checks import eager_on_cpu
 
 MODES = ("SA1", "SA2", "none")
@@ -66,7 +66,7 @@ def _area(boxes: Tensor) -> Tensor:
 
 def _mean_one(weights: Tensor) -> Tensor:
     """The weights scaled to mean 1 over all processes; ones where all of them are 0."""
-    mean = global_mean(weights)
+    mean = all_reduce_mean(weights)
     some = mean > 0
     return torch.where(some, weights, 1) / torch.where(some, mean, 1)
 

@@ -81,39 +81,39 @@ def uniform_prior(num_classes: int, like: Tensor) -> Tensor:
     return torch.full((num_classes,), 1 / num_classes, dtype=like.dtype, device=like.device)
 
 
-WEIGHTINGS = ("sample", "batch_mean", "normalised")
+WEIGHTINGS = ("sample", "batch_mean", "normalized")
 
 
 def batch_weights(weights: Tensor, weighting: str) -> Tensor:
     """The factor of each sample's loss, [B], given the weight of each sample, [B].
 
     "sample": each its own (the paper's equation). "batch_mean": the batch's mean weight for
-    all (what the authors' release computes). "normalised": each its own, scaled to mean 1.
+    all (what the authors' release computes). "normalized": each its own, scaled to mean 1.
     Means are over the global batch when several processes train.
 
     >>> batch_weights(torch.tensor([0.5, 1.0]), "batch_mean")
     tensor([0.7500, 0.7500])
-    >>> batch_weights(torch.tensor([0.5, 1.0]), "normalised")
+    >>> batch_weights(torch.tensor([0.5, 1.0]), "normalized")
     tensor([0.6667, 1.3333])
     """
     if weighting == "sample":
         return weights
-    mean = global_mean(weights)
+    mean = all_reduce_mean(weights)
     if weighting == "batch_mean":
         return mean.expand_as(weights)
     tiny = torch.finfo(weights.dtype).tiny
     return weights / mean.clamp_min(tiny)  # all-zero weights stay zero, not NaN
 
 
-def global_mean(values: Tensor) -> Tensor:
+def all_reduce_mean(values: Tensor) -> Tensor:
     """Mean over the values of all processes, a scalar; processes may hold unequal numbers."""
     if not _several():
         return values.mean()
-    total = global_sum(torch.stack([values.sum(), values.new_full((), values.numel())]))
+    total = all_reduce_sum(torch.stack([values.sum(), values.new_full((), values.numel())]))
     return total[0] / total[1]
 
 
-def global_sum(values: Tensor) -> Tensor:
+def all_reduce_sum(values: Tensor) -> Tensor:
     """Sum over all processes of the values that each holds in a place; they call it together.
 
     A gradient is the sum of what flows back in every process. Where all compute the same loss
@@ -144,7 +144,7 @@ def _all_reduced(values: Tensor) -> Tensor:
     return total
 
 
-def is_first_process() -> bool:
+def is_rank_zero() -> bool:
     """Whether this process is the first, or the only one."""
     return not _several() or dist.get_rank() == 0
 

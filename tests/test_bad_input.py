@@ -62,9 +62,12 @@ SETTINGS = [
     (lambda: SoftNoise(k=None), "SoftNoise: k must be a number > 0, got NoneType None"),
     (lambda: retained(0.5, k=0), "retained: k must be > 0, got 0"),
     (lambda: confidence(0.5, 1), "confidence: the number of classes must be at least 2, got 1"),
-    (lambda: UniformCrop(-1), "UniformCrop: reach must be a whole number >= 0, got int -1"),
-    (lambda: UniformCrop(1.5), "UniformCrop: reach must be a whole number >= 0, got float 1.5"),
-    (lambda: UniformCrop(True), "UniformCrop: reach must be a whole number >= 0, got bool True"),
+    (lambda: UniformCrop(-1), "UniformCrop: max_shift must be a whole number >= 0, got int -1"),
+    (lambda: UniformCrop(1.5), "UniformCrop: max_shift must be a whole number >= 0, got float 1.5"),
+    (
+        lambda: UniformCrop(True),
+        "UniformCrop: max_shift must be a whole number >= 0, got bool True",
+    ),
     (lambda: SoftCutout(0), "SoftCutout: length must be a whole number >= 1, got int 0"),
     (lambda: SoftErase(area=0.3), "SoftErase: area must be a pair (low, high), got float 0.3"),
     (lambda: SoftErase(area=(0, 1)), "SoftErase: area must be 0 < low <= high <= 1, got (0, 1)"),
@@ -93,7 +96,7 @@ SETTINGS = [
         "SoftLoss: soften must be one of 'none', 'target', 'weight', 'both', got 'targets'; "
         "did you mean 'target'?",
     ),
-    (lambda: SoftLoss(weighting="normalized"), "did you mean 'normalised'?"),
+    (lambda: SoftLoss(weighting="normalised"), "did you mean 'normalized'?"),
     (
         lambda: SoftLoss(reduction="avg"),
         "reduction must be one of 'mean', 'sum', 'none', got 'avg'",
@@ -215,11 +218,11 @@ TRANSFORMS = [
     (crop(key=DrawKey(0, 0, LABELS, 65536)), "key.stream must be in 0..65535, got 65536"),
     (
         lambda: UniformCrop(8)(IMAGES, LABELS),
-        "UniformCrop: reach must be below the image's edge 8, got 8; a larger shift would leave",
+        "UniformCrop: max_shift must be below the image's edge 8, got 8; a larger shift would",
     ),
     (
         lambda: UniformCrop(5)(IMAGES[..., :4], LABELS),
-        "reach must be below the image's edge 4, got 5",
+        "max_shift must be below the image's edge 4, got 5",
     ),
     (
         lambda: SoftCrop(fill=(1, 2))(IMAGES, LABELS),

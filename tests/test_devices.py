@@ -55,7 +55,7 @@ def test_transforms_read_no_value_of_a_batch(transform):
     assert (label.retained.device.type, label.retained.shape) == ("meta", (64,))
 
 
-@pytest.mark.parametrize("weighting", ["sample", "batch_mean", "normalised"])
+@pytest.mark.parametrize("weighting", ["sample", "batch_mean", "normalized"])
 @pytest.mark.parametrize("prior", ["uniform", [0.1] * 10, [[0.1] * 10] * 10], ids=["u", "C", "CC"])
 def test_the_loss_reads_no_value_off_the_cpu(weighting, prior):
     loss = SoftLoss(weighting=weighting, prior=prior).to("meta")
@@ -137,7 +137,7 @@ def test_windows_on_the_gpu_are_the_cpus(transform):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("weighting", ["sample", "batch_mean", "normalised"])
+@pytest.mark.parametrize("weighting", ["sample", "batch_mean", "normalized"])
 def test_the_loss_never_waits_for_the_gpu(weighting, request):
     logits, label = make_loss_input("cuda")
     logits.requires_grad_()

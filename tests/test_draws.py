@@ -5,7 +5,7 @@ import torch
 from scipy import stats
 
 from softaug import DrawKey, SoftCrop, SoftNoise, UniformCrop
-from softaug.draws import normal_field, philox, send, truncated_normal, uniforms
+from softaug.draws import draw_normal_field, draw_uniforms, philox, send, to_truncated_normal
 from softaug.transforms import SoftTransform
 from softaug.transforms.strength import Samples
 
@@ -19,7 +19,7 @@ def images(num, height=1, width=1):
 
 def keyed(num=NUM, columns=2, *, purpose=1, seed=0, epoch=0, first=0, stream=0):
     key = DrawKey(seed, epoch, torch.arange(first, first + num), stream)
-    return uniforms("test", images(num), columns, purpose, None, key)
+    return draw_uniforms("test", images(num), columns, purpose, None, key)
 
 
 def correlation(first, second):
@@ -93,7 +93,7 @@ def test_keyed_draws_stay_as_they_are_between_releases():
 
 def test_negative_and_large_seeds_and_indices_are_usable():
     index = torch.tensor([0, 2**32 - 1])
-    drawn = uniforms("test", images(2), 4, 1, None, DrawKey(-1, 2**31, index, 65535))
+    drawn = draw_uniforms("test", images(2), 4, 1, None, DrawKey(-1, 2**31, index, 65535))
     assert bool(((drawn > 0) & (drawn < 1)).all())
     assert drawn.unique().numel() == 8
 
@@ -102,7 +102,7 @@ def test_parameters_are_drawn_on_the_cpu_where_the_device_has_no_float64(monkeyp
     expected = SoftCrop().draw(images(4, 8, 8), key=DrawKey(0, 0, torch.arange(4)))
     monkeypatch.setattr("softaug.draws.has_float64", lambda device: device.type == "cpu")
     there = torch.empty(4, 3, 8, 8, device="meta")
-    drawn = uniforms("test", there, 2, 1, None, DrawKey(0, 0, torch.arange(4)))
+    drawn = draw_uniforms("test", there, 2, 1, None, DrawKey(0, 0, torch.arange(4)))
     assert drawn.device.type == "cpu"
     again = SoftCrop()._draw(drawn, 8, 8, Samples())
     assert torch.equal(again.dx, expected.dx)
@@ -116,17 +116,17 @@ def test_what_is_sent_to_a_device_without_float64_is_float32(monkeypatch):
 
 def test_generator_of_the_same_state_gives_the_same_numbers():
     states = [torch.Generator().manual_seed(5) for _ in range(2)]
-    first, second = (uniforms("test", images(9), 3, 1, state, None) for state in states)
-    again = uniforms("test", images(9), 3, 1, states[0], None)
+    first, second = (draw_uniforms("test", images(9), 3, 1, state, None) for state in states)
+    again = draw_uniforms("test", images(9), 3, 1, states[0], None)
     assert torch.equal(first, second)
     assert not torch.equal(first, again)
 
 
 def test_without_generator_or_key_torchs_own_seed_decides():
     torch.manual_seed(11)
-    first = uniforms("test", images(9), 3, 1, None, None)
+    first = draw_uniforms("test", images(9), 3, 1, None, None)
     torch.manual_seed(11)
-    assert torch.equal(first, uniforms("test", images(9), 3, 1, None, None))
+    assert torch.equal(first, draw_uniforms("test", images(9), 3, 1, None, None))
 
 
 def test_a_key_leaves_torchs_own_generator_alone():
@@ -137,7 +137,7 @@ def test_a_key_leaves_torchs_own_generator_alone():
 
 @pytest.mark.parametrize("sigma", [0.1, 0.3, 0.375, 1.0])
 def test_truncated_normal_is_the_law_of_redrawing_until_it_fits(sigma):
-    drawn = truncated_normal(keyed()[:, 0], sigma, limit=1)
+    drawn = to_truncated_normal(keyed()[:, 0], sigma, limit=1)
     generator = torch.Generator().manual_seed(1)
     redrawn = sigma * torch.randn(6 * NUM, generator=generator, dtype=torch.float64)
     redrawn = redrawn[redrawn.abs() < 1]
@@ -147,7 +147,7 @@ def test_truncated_normal_is_the_law_of_redrawing_until_it_fits(sigma):
 
 def test_truncated_normal_is_odd_in_its_uniform_and_0_at_the_middle():
     uniform = torch.tensor([0.5, 0.1, 0.9], dtype=torch.float64)
-    middle, low, high = truncated_normal(uniform, 0.3, limit=1).tolist()
+    middle, low, high = to_truncated_normal(uniform, 0.3, limit=1).tolist()
     assert middle == 0
     assert low == pytest.approx(-high)
 
@@ -227,7 +227,7 @@ def test_noise_strength_is_a_truncated_normal():
 
 
 def test_normal_field_is_standard_normal_without_pattern():
-    field = normal_field(torch.arange(50), 1000).double()
+    field = draw_normal_field(torch.arange(50), 1000).double()
     assert stats.kstest(field.flatten().numpy(), "norm").pvalue > 1e-3
     quarters = field.split(250, dim=1)
     related = [correlation(quarters[0].flatten(), q.flatten()) for q in quarters[1:]]
@@ -236,14 +236,17 @@ def test_normal_field_is_standard_normal_without_pattern():
 
 
 def test_normal_field_depends_on_its_seed_alone():
-    one, three = normal_field(torch.tensor([7]), 30), normal_field(torch.tensor([6, 7, 8]), 30)
+    one, three = (
+        draw_normal_field(torch.tensor([7]), 30),
+        draw_normal_field(torch.tensor([6, 7, 8]), 30),
+    )
     assert torch.equal(one[0], three[1])
     assert not torch.equal(three[0], three[1])
 
 
 @pytest.mark.parametrize("num", [1, 3, 4, 5, 4093])
 def test_normal_field_has_as_many_finite_numbers_as_asked(num):
-    field = normal_field(torch.tensor([0, 2**32 - 1]), num)
+    field = draw_normal_field(torch.tensor([0, 2**32 - 1]), num)
     assert field.shape == (2, num)
     assert bool(field.isfinite().all())
 

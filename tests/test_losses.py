@@ -16,7 +16,7 @@ PRIORS = {
     "[C, C]": torch.stack([ROW.roll(shift) for shift in range(CLASSES)]),
 }
 SOFTEN = ["none", "target", "weight", "both"]
-WEIGHTINGS = ["sample", "batch_mean", "normalised"]
+WEIGHTINGS = ["sample", "batch_mean", "normalized"]
 REDUCTIONS = ["mean", "sum", "none"]
 LABELS = torch.tensor([3, 0, 4, 1, 1, 2])
 RETAINED = torch.tensor([1.0, 0.0, 0.25, 0.5, 0.9, 0.01], dtype=torch.float64)
@@ -54,7 +54,7 @@ def dense_loss(logits, soften, weighting, prior, reduction, alpha):
         weight = 1 / CLASSES + (1 - 1 / CLASSES) * RETAINED  # Eq. 7
     if weighting == "batch_mean":
         weight = weight.mean() * torch.ones_like(loss)
-    elif weighting == "normalised":
+    elif weighting == "normalized":
         weight = weight / weight.mean()
     loss = weight * loss
     return {"mean": loss.mean(), "sum": loss.sum(), "none": loss}[reduction]
@@ -103,7 +103,7 @@ def test_loss_equals_values_worked_by_hand(soften, first, second):
 
 @pytest.mark.parametrize(
     ("weighting", "expected"),
-    [("sample", [0.25, 1.0]), ("batch_mean", [0.625, 0.625]), ("normalised", [0.4, 1.6])],
+    [("sample", [0.25, 1.0]), ("batch_mean", [0.625, 0.625]), ("normalized", [0.4, 1.6])],
 )
 def test_weights_equal_values_worked_by_hand(weighting, expected):
     label = SoftLabel(torch.tensor([0, 1]), torch.tensor([0.0, 1.0]))

@@ -14,7 +14,7 @@ PRIORS = {
     "[C, C]": torch.stack([ROW.roll(shift) for shift in range(CLASSES)]),
 }
 SOFTEN = ["none", "target", "weight", "both"]
-WEIGHTINGS = ["sample", "batch_mean", "normalised"]
+WEIGHTINGS = ["sample", "batch_mean", "normalized"]
 LABELS = torch.tensor([[3, 1], [0, 0], [4, 2], [1, 3]])  # the second is one class twice
 KEPT = torch.tensor([[1.0, 0.0], [0.25, 0.75], [0.5, 0.5], [0.0, 1.0]], dtype=torch.float64)
 SHARE = torch.tensor([[1.0, 0.0], [0.5, 0.5], [0.125, 0.875], [0.75, 0.25]], dtype=torch.float64)
@@ -52,7 +52,7 @@ def test_loss_of_mixed_labels_equals_the_equations(soften, weighting, prior, alp
     pairs = [one_loss(logits[i], i, soften, PRIORS[prior], alpha) for i in range(len(LABELS))]
     loss, weight = torch.tensor(pairs, dtype=torch.float64).T
     mean = weight.mean()
-    factor = {"sample": weight, "batch_mean": mean, "normalised": weight / mean}[weighting]
+    factor = {"sample": weight, "batch_mean": mean, "normalized": weight / mean}[weighting]
     ours = SoftLoss(soften, weighting, PRIORS[prior], "none", label_smoothing=alpha)
     torch.testing.assert_close(ours(logits, MIXED), factor * loss, rtol=1e-10, atol=1e-12)
 

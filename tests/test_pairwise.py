@@ -45,7 +45,7 @@ LOSSES = {
     "online smoothing": {"base": True},
     "focal": {"focal_gamma": 2.0},
     "prior matrix": {"prior": TABLE},
-    "normalised": {"weighting": "normalised"},
+    "normalized": {"weighting": "normalized"},
     "all": {"base": True, "focal_gamma": 2.0, "prior": TABLE, "weighting": "batch_mean"},
 }
 

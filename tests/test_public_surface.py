@@ -28,7 +28,7 @@ SIGNATURES = {
     "SoftPolicy": "policy='trivial' num_ops=None magnitude=None curves='naive' fill=0 strength=1.0",
     "SoftResizedCrop": "size=224 sigma=0.3 k=2.0 min_size=None fill=0 antialias=True "
     "offsets='half' relative_to='edges' share_of='image'",
-    "UniformCrop": "reach=4 k=2.0 fill=0",
+    "UniformCrop": "max_shift=4 k=2.0 fill=0",
     "UniformResizedCrop": "size=224 scale=(0.08, 1.0) ratio=(0.75, 1.3333333333333333) k=2.0 "
     "antialias=True",
     "confidence": "retained num_classes",

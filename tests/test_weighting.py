@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from softaug.softening import batch_weights, global_mean
+from softaug.softening import all_reduce_mean, batch_weights
 
 WEIGHTS = [0.1, 0.9, 0.5, 1.0, 0.2]
 
@@ -23,12 +23,12 @@ def test_batch_mean_gives_every_sample_the_mean():
 
 def test_normalised_weights_have_mean_one_and_keep_their_ratios():
     weights = torch.tensor(WEIGHTS)
-    factors = batch_weights(weights, "normalised")
+    factors = batch_weights(weights, "normalized")
     assert factors.mean().item() == pytest.approx(1)
     torch.testing.assert_close(factors / weights, (factors / weights)[0].expand(5))
 
 
-@pytest.mark.parametrize("weighting", ["sample", "batch_mean", "normalised"])
+@pytest.mark.parametrize("weighting", ["sample", "batch_mean", "normalized"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_all_zero_weights_stay_zero(weighting, dtype):
     factors = batch_weights(torch.zeros(4, dtype=dtype), weighting)
@@ -37,7 +37,7 @@ def test_all_zero_weights_stay_zero(weighting, dtype):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_global_mean_keeps_the_type_of_its_values(dtype):
-    mean = global_mean(torch.tensor([1.0, 2.0], dtype=dtype))
+    mean = all_reduce_mean(torch.tensor([1.0, 2.0], dtype=dtype))
     assert (mean.item(), mean.dtype, mean.shape) == (1.5, dtype, ())
 
 
@@ -57,9 +57,9 @@ dist.init_process_group("gloo", init_method="file://" + where, rank=rank, world_
 out = {}
 for split, parts in splits.items():
     weights = torch.tensor(parts[rank])
-    out[split] = {w: batch_weights(weights, w).tolist() for w in ("batch_mean", "normalised")}
+    out[split] = {w: batch_weights(weights, w).tolist() for w in ("batch_mean", "normalized")}
     label = SoftLabel(torch.zeros(len(weights), dtype=torch.long), weights)
-    loss = SoftLoss("weight", "normalised", reduction="none")(torch.zeros(len(weights), 2), label)
+    loss = SoftLoss("weight", "normalized", reduction="none")(torch.zeros(len(weights), 2), label)
     out[split]["loss"] = loss.tolist()
 print(json.dumps(out))
 dist.destroy_process_group()
@@ -80,7 +80,7 @@ def by_two_processes(tmp_path_factory):
 
 
 @pytest.mark.parametrize("split", ["2 and 3", "1 and 4"])
-@pytest.mark.parametrize("weighting", ["batch_mean", "normalised"])
+@pytest.mark.parametrize("weighting", ["batch_mean", "normalized"])
 def test_two_processes_weigh_as_one_does_the_joined_batch(by_two_processes, split, weighting):
     found = torch.tensor(by_two_processes[split][weighting])
     torch.testing.assert_close(found, batch_weights(torch.tensor(WEIGHTS), weighting))
@@ -94,4 +94,4 @@ def test_loss_of_two_processes_is_normalised_over_both(by_two_processes, split):
 
 
 def test_all_zero_weights_stay_zero_in_two_processes(by_two_processes):
-    assert by_two_processes["all zero"]["normalised"] == [0.0, 0.0, 0.0]
+    assert by_two_processes["all zero"]["normalized"] == [0.0, 0.0, 0.0]

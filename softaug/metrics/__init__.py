@@ -11,7 +11,7 @@ from softaug.metrics.calibration import (
     image_gap,
     max_calibration_error,
     reliability,
-    summed_gap,
+    sum_gaps,
 )
 from softaug.metrics.classification import (
     brier,
@@ -19,7 +19,7 @@ from softaug.metrics.classification import (
     class_count,
     class_error,
     class_nll,
-    confusion,
+    confusion_matrix,
     ensemble_logits,
     error,
     image_brier,
@@ -28,11 +28,12 @@ from softaug.metrics.classification import (
     mean_probabilities,
     nll,
 )
-from softaug.metrics.corruptions import noisy, occlude, shifted
-from softaug.metrics.knn import knn_accuracy, knn_answers
+from softaug.metrics.corruptions import add_noise, occlude, shift_images
+from softaug.metrics.knn import knn_accuracy, knn_predict
 
 __all__ = [
     "Reliability",
+    "add_noise",
     "apply_temperature",
     "brier",
     "calibration_error",
@@ -43,7 +44,7 @@ __all__ = [
     "class_error",
     "class_nll",
     "confidence_gap",
-    "confusion",
+    "confusion_matrix",
     "ensemble_logits",
     "error",
     "fit_temperature",
@@ -52,13 +53,12 @@ __all__ = [
     "image_gap",
     "image_nll",
     "knn_accuracy",
-    "knn_answers",
+    "knn_predict",
     "max_calibration_error",
     "mean_probabilities",
     "nll",
-    "noisy",
     "occlude",
     "reliability",
-    "shifted",
-    "summed_gap",
+    "shift_images",
+    "sum_gaps",
 ]

@@ -9,14 +9,14 @@ from torch import Tensor
 from softaug.checks import check_choice, check_positive, check_whole, describe, refuse
 from softaug.metrics.classification import (
     BINNINGS,
+    assign_bins,
     brier,
     check_probs,
     check_scores,
-    mass_edges,
+    equal_mass_edges,
+    equal_width_edges,
     nll,
-    places,
-    sum_by,
-    width_edges,
+    sum_by_bin,
 )
 
 
@@ -102,7 +102,7 @@ def class_calibration_error(probs: Tensor, labels: Tensor, bins: int = 15) -> Te
     _check_bins(who, bins, "width")
     sure, num_classes = _at_least_float32(probs), probs.shape[1]
     own = sure.gather(1, labels[:, None])[:, 0]
-    cell = labels * bins + places(own, bins, "width")
+    cell = labels * bins + assign_bins(own, bins, "width")
     right = torch.bincount(cell, minlength=num_classes * bins).view(num_classes, bins)
     # The gap of a bin is what its probabilities sum to, less the labels in it.
     return (_sums_by_class(sure, bins) - right).abs().sum() / probs.numel()
@@ -115,10 +115,10 @@ def _sums_by_class(sure: Tensor, bins: int) -> Tensor:
     more than twice as fast for 100 classes.
     """
     num_classes = sure.shape[1]
-    above = (sure > width_edges(bins, sure)[1]).flatten().nonzero()[:, 0]
+    above = (sure > equal_width_edges(bins, sure)[1]).flatten().nonzero()[:, 0]
     high = sure.flatten()[above]
-    cell = above % num_classes * bins + places(high, bins, "width")
-    total = sum_by(cell, high, num_classes * bins).view(num_classes, bins)
+    cell = above % num_classes * bins + assign_bins(high, bins, "width")
+    total = sum_by_bin(cell, high, num_classes * bins).view(num_classes, bins)
     total[:, 0] += sure.sum(0, dtype=torch.float64) - total.sum(1)
     return total
 
@@ -139,7 +139,7 @@ def confidence_gap(probs: Tensor, labels: Tensor) -> Tensor:
 def image_gap(probs: Tensor, labels: Tensor, bins: int = 15) -> Tensor:
     """For each image its confidence minus 1 if it is right, in the column of its bin.
 
-    [N, bins]; `summed_gap` of the mean over images is the calibration error in equal-width
+    [N, bins]; `sum_gaps` of the mean over images is the calibration error in equal-width
     bins, so that a bootstrap over images can resample it.
 
     >>> image_gap(torch.tensor([[0.75, 0.25], [0.5, 0.5]]), torch.tensor([0, 1]), bins=2)
@@ -151,13 +151,13 @@ def image_gap(probs: Tensor, labels: Tensor, bins: int = 15) -> Tensor:
     sure, right = _top(probs, labels)
     gap = sure.double() - right.double()
     table = gap.new_zeros(len(gap), bins)
-    return table.scatter_(1, places(sure, bins, "width")[:, None], gap[:, None])
+    return table.scatter_(1, assign_bins(sure, bins, "width")[:, None], gap[:, None])
 
 
-def summed_gap(means: Tensor) -> Tensor:
+def sum_gaps(means: Tensor) -> Tensor:
     """Calibration error from the mean rows of `image_gap`, [..., bins] to [...].
 
-    >>> summed_gap(torch.tensor([[0.25, -0.125]]))
+    >>> sum_gaps(torch.tensor([[0.25, -0.125]]))
     tensor([0.3750])
     """
     return means.abs().sum(-1)
@@ -180,12 +180,12 @@ def _reliability(who: str, probs: Tensor, labels: Tensor, bins: int, binning: st
     probs, labels = check_probs(who, probs, labels)
     _check_bins(who, bins, binning)
     sure, right = _top(probs, labels)
-    place = places(sure, bins, binning)
+    place = assign_bins(sure, bins, binning)
     count = torch.bincount(place, minlength=bins)
     by_width = binning == "width"
-    edges = width_edges(bins, sure) if by_width else mass_edges(sure, place, bins)
+    edges = equal_width_edges(bins, sure) if by_width else equal_mass_edges(sure, place, bins)
     full = count.clamp_min(1)
-    confidence, accuracy = (sum_by(place, values, bins) / full for values in (sure, right))
+    confidence, accuracy = (sum_by_bin(place, values, bins) / full for values in (sure, right))
     return Reliability(edges, count, confidence, accuracy)
 
 

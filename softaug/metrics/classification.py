@@ -153,7 +153,7 @@ def _squares(who: str, probs: Tensor, labels: Tensor) -> Tensor:
 BINNINGS = ("width", "mass")
 
 
-def places(sure: Tensor, bins: int, binning: str) -> Tensor:
+def assign_bins(sure: Tensor, bins: int, binning: str) -> Tensor:
     """The bin of each confidence, [N], in 0..bins - 1.
 
     "width": bin b is (b / bins, (b + 1) / bins], the first also holds 0. "mass": by rank; a
@@ -161,31 +161,31 @@ def places(sure: Tensor, bins: int, binning: str) -> Tensor:
     (without ties, bin sizes differ by at most one; a large tie leaves bins after it empty).
 
     >>> sure = torch.tensor([0.0, 0.5, 0.51, 1.0])
-    >>> places(sure, 2, "width"), places(sure, 2, "mass")
+    >>> assign_bins(sure, 2, "width"), assign_bins(sure, 2, "mass")
     (tensor([0, 0, 1, 1]), tensor([0, 0, 1, 1]))
-    >>> places(torch.tensor([0.9, 0.9, 0.9, 1.0]), 2, "mass")
+    >>> assign_bins(torch.tensor([0.9, 0.9, 0.9, 1.0]), 2, "mass")
     tensor([0, 0, 0, 1])
     """
     if binning == "mass":
         rank = torch.searchsorted(sure.sort().values, sure)  # samples strictly below
         return rank * bins // len(sure)
     # Rows may sum to a little over 1: bucketize puts those into the last bin, too.
-    return torch.bucketize(sure, width_edges(bins, sure)[1:-1])
+    return torch.bucketize(sure, equal_width_edges(bins, sure)[1:-1])
 
 
-def width_edges(bins: int, like: Tensor) -> Tensor:
+def equal_width_edges(bins: int, like: Tensor) -> Tensor:
     """0, 1 / bins, ... 1, rounded as the confidences are: 0.3 is on the edge in any type.
 
-    >>> width_edges(4, torch.zeros(1))
+    >>> equal_width_edges(4, torch.zeros(1))
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
     return (torch.arange(bins + 1, dtype=torch.float64) / bins).to(like)
 
 
-def mass_edges(sure: Tensor, place: Tensor, bins: int) -> Tensor:
+def equal_mass_edges(sure: Tensor, place: Tensor, bins: int) -> Tensor:
     """Edges such that bin b holds edges[b] < confidence <= edges[b + 1]; from 0 to 1.
 
-    >>> mass_edges(torch.tensor([0.25, 0.5, 1.0]), torch.tensor([0, 0, 1]), 2)
+    >>> equal_mass_edges(torch.tensor([0.25, 0.5, 1.0]), torch.tensor([0, 0, 1]), 2)
     tensor([0.0000, 0.5000, 1.0000])
     """
     highest = sure.new_zeros(bins).scatter_reduce(0, place, sure, "amax")
@@ -194,10 +194,10 @@ def mass_edges(sure: Tensor, place: Tensor, bins: int) -> Tensor:
     return edges
 
 
-def sum_by(place: Tensor, values: Tensor, bins: int) -> Tensor:
+def sum_by_bin(place: Tensor, values: Tensor, bins: int) -> Tensor:
     """Sum of the values in each bin, [bins] float64.
 
-    >>> sum_by(torch.tensor([0, 1, 1]), torch.tensor([1.0, 2.0, 3.0]), 2)
+    >>> sum_by_bin(torch.tensor([0, 1, 1]), torch.tensor([1.0, 2.0, 3.0]), 2)
     tensor([1., 5.], dtype=torch.float64)
     """
     wide = values.double()
@@ -257,20 +257,20 @@ def class_brier(probs: Tensor, labels: Tensor) -> Tensor:
     return _class_mean(image_brier(probs, labels), labels, probs.shape[1])
 
 
-def confusion(logits: Tensor, labels: Tensor) -> Tensor:
+def confusion_matrix(logits: Tensor, labels: Tensor) -> Tensor:
     """Counts [C, C] int64: row the true class, column the class with the highest logit.
 
     >>> logits = torch.tensor([[1.0, 0], [0, 1], [0, 1]])
-    >>> confusion(logits, torch.tensor([0, 0, 1]))
+    >>> confusion_matrix(logits, torch.tensor([0, 0, 1]))
     tensor([[1, 1],
             [0, 1]])
     """
-    return _confusion(*check_scores("confusion", "logits", logits, labels))
+    return _confusion(*check_scores("confusion_matrix", "logits", logits, labels))
 
 
 def _class_mean(values: Tensor, labels: Tensor, num_classes: int) -> Tensor:
     """Mean of the values [N] of each class's samples, [C]; 0 / 0 is NaN."""
-    return sum_by(labels, values, num_classes) / torch.bincount(labels, minlength=num_classes)
+    return sum_by_bin(labels, values, num_classes) / torch.bincount(labels, minlength=num_classes)
 
 
 def _confusion(logits: Tensor, labels: Tensor) -> Tensor:

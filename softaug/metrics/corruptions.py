@@ -8,9 +8,9 @@ import torch
 from torch import Generator, Tensor
 
 from softaug.checks import check_share, describe, refuse
-from softaug.draws import send, uniforms
+from softaug.draws import draw_uniforms, send
 from softaug.tensor_checks import check_images
-from softaug.transforms.base import Fill, check_fill, fill_values
+from softaug.transforms.base import Fill, check_fill, make_fill
 from softaug.transforms.crop import shift
 from softaug.transforms.erase import EraseParams, SoftErase
 from softaug.transforms.noise import NoiseParams, SoftNoise
@@ -34,7 +34,7 @@ def occlude(
     check_fill("occlude", fill)
     height, width = images.shape[-2:]
     tall, wide = patch_sides(height, width, fraction)
-    place = uniforms("occlude", images, 2, purpose=0, generator=generator, key=None)
+    place = draw_uniforms("occlude", images, 2, purpose=0, generator=generator, key=None)
     top = (place[:, 0] * (height - tall + 1)).long()
     left = (place[:, 1] * (width - wide + 1)).long()
     visible = torch.full_like(place[:, 0], 1 - tall * wide / (height * width))
@@ -59,7 +59,7 @@ def patch_sides(height: int, width: int, fraction: float) -> tuple[int, int]:
 _CHUNK = 500  # images at a time: the noise of 10,000 would take a gigabyte at once
 
 
-def shifted(
+def shift_images(
     images: Tensor, visible_share: float, generator: Generator | None = None, fill: Fill = 0
 ) -> Tensor:
     """Shift each image so that `visible_share` of its area is left, in a random direction.
@@ -68,35 +68,35 @@ def shifted(
     sample's own; the share is met to half a row of pixels. One image [C, H, W] or a batch
     [B, C, H, W]; `fill` as in `SoftCrop`.
 
-    >>> int(shifted(torch.ones(1, 10, 10), 0.5).sum()) in range(45, 56)
+    >>> int(shift_images(torch.ones(1, 10, 10), 0.5).sum()) in range(45, 56)
     True
     """
-    check_images("shifted", images)
-    check_share("shifted", "visible_share", visible_share)
-    fill = check_fill("shifted", fill)
+    check_images("shift_images", images)
+    check_share("shift_images", "visible_share", visible_share)
+    fill = check_fill("shift_images", fill)
     batch = images if images.ndim == 4 else images[None]
-    drawn = uniforms("shifted", images, 3, purpose=0, generator=generator, key=None)
+    drawn = draw_uniforms("shift_images", images, 3, purpose=0, generator=generator, key=None)
     dx, dy = _offsets(drawn, images.shape[-2], images.shape[-1], visible_share)
-    values = fill_values("shifted", fill, batch)
+    values = make_fill("shift_images", fill, batch)
     moved = shift(batch, send(dx, images.device), send(dy, images.device), values)
     return moved.view(images.shape)
 
 
-def noisy(images: Tensor, sd: float, generator: Generator | None = None) -> Tensor:
+def add_noise(images: Tensor, sd: float, generator: Generator | None = None) -> Tensor:
     """Add normal noise of standard deviation `sd`, each image its own.
 
     As in `SoftNoise`, `sd` is measured against the full range: 255 for uint8 (the result is
     rounded and clamped), 1 for floats (not clamped). One image [C, H, W] or a batch.
 
     >>> image = torch.zeros(3, 64, 64)
-    >>> spread = noisy(image, 0.1, torch.Generator().manual_seed(0)).std()
+    >>> spread = add_noise(image, 0.1, torch.Generator().manual_seed(0)).std()
     >>> bool(abs(spread - 0.1) < 0.003)
     True
     """
-    check_images("noisy", images)
+    check_images("add_noise", images)
     _check_sd(sd)
     batch = images if images.ndim == 4 else images[None]
-    drawn = uniforms("noisy", images, 1, purpose=0, generator=generator, key=None)[:, 0]
+    drawn = draw_uniforms("add_noise", images, 1, purpose=0, generator=generator, key=None)[:, 0]
     field = (drawn * 2**32).long()
     alpha = torch.full_like(drawn, sd)
     noise = SoftNoise(noise_sd=1.0)
@@ -123,4 +123,4 @@ def _offsets(drawn: Tensor, height: int, width: int, share: float) -> tuple[Tens
 def _check_sd(sd: Any) -> None:
     number = isinstance(sd, Real) and not isinstance(sd, bool)
     if not number or not 0 <= sd < math.inf:
-        refuse("noisy", "sd must be a finite number >= 0", describe(sd))
+        refuse("add_noise", "sd must be a finite number >= 0", describe(sd))

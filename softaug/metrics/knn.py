@@ -33,11 +33,11 @@ def knn_accuracy(
     """
     _check_features("features", features)
     _check_labels("labels", labels, features)
-    found = knn_answers(train_features, train_labels, features, k, temperature)
+    found = knn_predict(train_features, train_labels, features, k, temperature)
     return (found == labels.to(found.device)).double().mean()
 
 
-def knn_answers(
+def knn_predict(
     train_features: Tensor,
     train_labels: Tensor,
     features: Tensor,
@@ -47,7 +47,7 @@ def knn_answers(
     """The label that wins the vote of the `k` nearest neighbours, [N]; see `knn_accuracy`.
 
     >>> known = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0]])
-    >>> knn_answers(known, torch.tensor([0, 1, 1]), torch.tensor([[1.0, 3.0]]), k=2)
+    >>> knn_predict(known, torch.tensor([0, 1, 1]), torch.tensor([[1.0, 3.0]]), k=2)
     tensor([1])
     """
     _check_features("train_features", train_features)

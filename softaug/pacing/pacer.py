@@ -9,11 +9,11 @@ from torch import Tensor
 
 from softaug.checks import check_choice, check_positive, check_share, check_whole, describe, refuse
 from softaug.draws import send
-from softaug.label import MixedLabel, SoftLabel, main_label
+from softaug.label import MixedLabel, SoftLabel, get_main_label
 from softaug.pacing import statistics as sums
 from softaug.pacing.rules import AccuracyHold, PartsRule, Rule, Seen, fit_k
 from softaug.pacing.statistics import Parts
-from softaug.softening import global_sum, is_first_process
+from softaug.softening import all_reduce_sum, is_rank_zero
 from softaug.tensor_checks import check_inside, check_integers
 from softaug.transforms.base import SoftTransform
 from softaug.transforms.strength import BY, SIGMA, By, Paced
@@ -117,7 +117,7 @@ def check_part(
         return _check_sample(parts.num, logits, label, sample)
     if logits.shape[1] != parts.num:
         refuse("Pacer", f"logits must be of num = {parts.num} classes", logits.shape[1])
-    labels = main_label(label)
+    labels = get_main_label(label)
     assert isinstance(labels, Tensor), "they have been checked"
     return labels.long()
 
@@ -262,7 +262,7 @@ class Pacer:
         """Set the strength for the next epoch; all processes call it together."""
         if self.epoch >= self.epochs:
             refuse("Pacer", f"there are {self.epochs} epochs", "one more", "raise epochs")
-        table = global_sum(self._sums).cpu()  # the one wait for the device
+        table = all_reduce_sum(self._sums).cpu()  # the one wait for the device
         check_feedback(table, self.rule, self.epoch + 1)
         seen = self._seen(table.double())
         self.lead = self.rule.lead(seen)
@@ -280,8 +280,8 @@ class Pacer:
 
         Only before a `state_dict` within an epoch, and only with several processes.
         """
-        total = global_sum(self._sums)
-        self._sums = total if is_first_process() else torch.zeros_like(total)
+        total = all_reduce_sum(self._sums)
+        self._sums = total if is_rank_zero() else torch.zeros_like(total)
         if self._parts is not None:
             self._parts.share()
 
@@ -316,7 +316,7 @@ class Pacer:
         self._past = list(state["past"])
         self._num_classes = state["num_classes"]
         kept = torch.tensor(state["sums"])
-        self._sums = kept if is_first_process() else torch.zeros_like(kept)  # it is everybody's
+        self._sums = kept if is_rank_zero() else torch.zeros_like(kept)  # it is everybody's
         for name, table in self.tables().items():
             table.copy_(state["tables"][name])
         if self._parts is not None:

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from softaug.checks import describe, refuse
-from softaug.label import MixedLabel, SoftLabel, main_label
+from softaug.label import MixedLabel, SoftLabel, get_main_label
 from softaug.pacing.rules import Means, PartsRule
-from softaug.softening import confidence, global_sum, is_first_process
+from softaug.softening import all_reduce_sum, confidence, is_rank_zero
 from softaug.tensor_checks import check_inside, check_integers
 
 BINS = 10  # of augmented images, by the share that is lost; a last row is of held-out images
@@ -59,7 +59,7 @@ def _asked(label: AnyLabel, probs: Tensor) -> Tensor:
         kept = torch.as_tensor(label.retained, dtype=probs.dtype)
         return confidence(kept.to(probs.device), num_classes)
     if isinstance(label, MixedLabel):
-        main = main_label(label)
+        main = get_main_label(label)
         assert isinstance(main, Tensor)
         return label.dense(num_classes).gather(1, main[:, None])[:, 0]
     return torch.ones_like(probs[:, 0])
@@ -77,7 +77,7 @@ def _check(logits: Tensor, label: AnyLabel) -> Tensor:
     """The class of each sample, [B]."""
     if not isinstance(logits, Tensor) or logits.ndim != 2 or logits.shape[1] < 2:
         refuse("Pacer", "logits must be [B, C] of two classes or more", describe(logits))
-    labels = main_label(label)
+    labels = get_main_label(label)
     if not isinstance(labels, Tensor) or labels.shape != logits.shape[:1]:
         rule = f"labels must be [B], one for each of the {len(logits)} logits"
         refuse("Pacer", rule, describe(labels))
@@ -126,7 +126,7 @@ class Parts:
 
     def next_epoch(self, rule: PartsRule, chance: float) -> None:
         """Set the scales for the next epoch; all processes call it together."""
-        new = global_sum(self._sums).cpu() * _UNITS
+        new = all_reduce_sum(self._sums).cpu() * _UNITS
         seen, kept = new[:, NUM] > 0, KEPT[self.by]
         mean = (kept * self._history + (10 - kept) * new) // 10
         self._history.copy_(mean.where(seen[:, None], self._history))
@@ -138,12 +138,12 @@ class Parts:
 
     def share(self) -> None:
         """Have the first process know what all watched; all call it together."""
-        self._sums.copy_(global_sum(self._sums))
+        self._sums.copy_(all_reduce_sum(self._sums))
         self.leave_to_first()
 
     def leave_to_first(self) -> None:
         """Forget what was watched in this epoch, but in the first process."""
-        if not is_first_process():
+        if not is_rank_zero():
             self._sums.zero_()
 
     def tensors(self) -> dict[str, Tensor]:

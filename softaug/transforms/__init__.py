@@ -2,7 +2,7 @@
 
 from softaug.transforms.affine import AffineParams, SoftAffine
 from softaug.transforms.base import SoftTransform
-from softaug.transforms.color_jitter import ColourJitter, JitterParams
+from softaug.transforms.color_jitter import ColorJitter, JitterParams
 from softaug.transforms.crop import CropParams, SoftCrop, UniformCrop
 from softaug.transforms.erase import EraseParams, SoftCutout, SoftErase
 from softaug.transforms.flip import FlipParams, HorizontalFlip
@@ -14,7 +14,7 @@ from softaug.transforms.windows import WindowCrop, WindowParams
 
 __all__ = [
     "AffineParams",
-    "ColourJitter",
+    "ColorJitter",
     "CropParams",
     "EraseParams",
     "FlipParams",

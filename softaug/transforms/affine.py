@@ -14,18 +14,18 @@ from softaug.transforms.base import (
     Fill,
     SoftTransform,
     check_fill,
-    fill_values,
+    make_fill,
     pixel_columns,
     pixel_rows,
 )
-from softaug.transforms.strength import STRENGTH, Auto, Samples, check_setting
+from softaug.transforms.strength import STRENGTH, Auto, Samples, check_strength
 
 # Sources halfway between two pixels (rotation by 45 degrees has a row of them) go to the
 # higher one, whatever the last bits of a device's arithmetic are.
 _TIE = 1e-5
 
 
-def inverse_map(angle: Tensor, shift: Tensor, scale: Tensor, shear: Tensor) -> Tensor:
+def build_inverse_map(angle: Tensor, shift: Tensor, scale: Tensor, shear: Tensor) -> Tensor:
     """The map of an image that is sheared, scaled, rotated about its centre, then shifted.
 
     `angle` [B] is in radians, clockwise as shown; `shift` [B, 2] in pixels, right and down;
@@ -67,7 +67,7 @@ def _source(maps: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return a * x + (b * y + c), d * x + (e * y + f)
 
 
-def share_in_frame(maps: Tensor, height: int, width: int) -> Tensor:
+def measure_visible(maps: Tensor, height: int, width: int) -> Tensor:
     """Share of each image's area that is shown, [B]: 1 for a zoomed-out image.
 
     The frame's source is a parallelogram; what it has in common with the image is shown.
@@ -141,7 +141,7 @@ class SoftAffine(SoftTransform[AffineParams]):
         self.scale = _check_scale(self.name, scale)
         self.shear = _check_shear(self.name, shear)
         self.fill = check_fill(self.name, fill)
-        self.strength = check_setting(self.name, STRENGTH, strength)
+        self.strength = check_strength(self.name, STRENGTH, strength)
 
     def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> AffineParams:
         right, down = self.translate[0] * width, self.translate[1] * height
@@ -155,16 +155,16 @@ class SoftAffine(SoftTransform[AffineParams]):
             shear_y=_even(uniform[:, 5], *shears[2:4]) * share,
             visible=torch.ones_like(uniform[:, 0]),
         )
-        return params._replace(visible=share_in_frame(_maps(params), height, width))
+        return params._replace(visible=measure_visible(_maps(params), height, width))
 
     def _render(self, batch: Tensor, params: AffineParams) -> Tensor:
-        return render(batch, _maps(params), fill_values(self.name, self.fill, batch))
+        return render(batch, _maps(params), make_fill(self.name, self.fill, batch))
 
 
 def _maps(params: AffineParams) -> Tensor:
     shift = torch.stack([params.dx, params.dy], dim=-1).to(params.angle.dtype)
     shear = torch.stack([params.shear_x, params.shear_y], dim=-1)
-    return inverse_map(params.angle.deg2rad(), shift, params.scale, shear.deg2rad())
+    return build_inverse_map(params.angle.deg2rad(), shift, params.scale, shear.deg2rad())
 
 
 def _even(uniform: Tensor, low: float, high: float) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Generator, Tensor, nn
 from torchvision import tv_tensors
 
 from softaug.checks import check_positive, describe, refuse
-from softaug.draws import DrawKey, send, uniforms
+from softaug.draws import DrawKey, draw_uniforms, send
 from softaug.label import SoftLabel
 from softaug.softening import retained
 from softaug.tensor_checks import check_images, check_inside, check_integers
@@ -30,7 +30,7 @@ def check_fill(who: str, fill: Any) -> Fill:
     return tuple(fill)
 
 
-def fill_values(who: str, fill: Fill, images: Tensor) -> Tensor:
+def make_fill(who: str, fill: Fill, images: Tensor) -> Tensor:
     """The fill for each image and channel, [B or 1, C or 1, 1, 1], in the images' type."""
     if fill == "mean":
         wide = images.float() if images.dtype != torch.float64 else images
@@ -55,10 +55,10 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and value == value
 
 
-def own_k(who: str, powers: tuple[float, ...], label: Tensor | int, like: Tensor) -> Tensor:
+def per_class_k(who: str, powers: tuple[float, ...], label: Tensor | int, like: Tensor) -> Tensor:
     """The k of each sample's class, [B], in the type and on the device of `like`.
 
-    >>> own_k("docs", (1.5, 2.0, 2.5), torch.tensor([2, 0]), like=torch.ones(2))
+    >>> per_class_k("docs", (1.5, 2.0, 2.5), torch.tensor([2, 0]), like=torch.ones(2))
     tensor([2.5000, 1.5000])
     """
     labels = torch.as_tensor(label).reshape(-1).long()
@@ -138,7 +138,7 @@ class SoftTransform(nn.Module, Generic[P], ABC):
         `labels` are needed only where a pacer gives each class a strength of its own.
         """
         check_images(self.name, images)
-        uniform = uniforms(self.name, images, self.num_uniforms, self.purpose, generator, key)
+        uniform = draw_uniforms(self.name, images, self.num_uniforms, self.purpose, generator, key)
         classes = None if labels is None else _classes(labels)
         samples = Samples(classes, None if key is None else key.index)
         drawn = self._draw(uniform, images.shape[-2], images.shape[-1], samples)
@@ -186,7 +186,7 @@ class SoftTransform(nn.Module, Generic[P], ABC):
         if isinstance(self.k, Paced):
             now = send(self.k.read(self.name, "k"), params.visible.device)
             return retained(params.visible, now.to(params.visible.dtype).expand_as(params.visible))
-        return retained(params.visible, own_k(self.name, self.k, label, like=params.visible))
+        return retained(params.visible, per_class_k(self.name, self.k, label, like=params.visible))
 
     def _strength(self, samples: Samples, like: Tensor) -> float | Tensor:
         """What the paceable setting is now: for all samples, or for each, [B] beside `like`."""

@@ -1,4 +1,4 @@
-"""Random brightness, contrast, saturation and hue, and now and then no colour at all."""
+"""Random brightness, contrast, saturation and hue, and now and then no color at all."""
 
 import math
 from numbers import Real
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from softaug.checks import check_share, describe, refuse
 from softaug.transforms.base import SoftTransform
-from softaug.transforms.operations import check_operable, put_chosen
+from softaug.transforms.operations import apply_where, check_operable
 from softaug.transforms.photometric import (
     adjust_brightness,
     adjust_contrast,
@@ -24,7 +24,7 @@ _TO_LEVELS = (256 - 1e-3) / 255
 
 
 def adjust_hue(images: Tensor, turn: Tensor) -> Tensor:
-    """Hues moved by `turn` [B], in full circles; 0 changes nothing, nor does it change greys.
+    """Hues moved by `turn` [B], in full circles; 0 changes nothing, nor does it change grays.
 
     A third turns red into green. One channel has no hue.
     """
@@ -46,7 +46,7 @@ def _hue(wide: Tensor, highest: Tensor, chroma: Tensor) -> Tensor:
     after_blue = (red - green).add_(chroma, alpha=4)
     sector = torch.where(highest == green, after_green, after_blue)
     sector = torch.where(highest == red, green - blue, sector)
-    return sector / chroma.clamp(min=torch.finfo(wide.dtype).tiny)  # of a grey it is 0
+    return sector / chroma.clamp(min=torch.finfo(wide.dtype).tiny)  # of a gray it is 0
 
 
 def _shares(hue: Tensor) -> list[Tensor]:
@@ -64,17 +64,17 @@ _HUE = 3
 
 
 class JitterParams(NamedTuple):
-    """What is done to each image's colours."""
+    """What is done to each image's colors."""
 
     amount: Tensor  # [B, 4]: factors of brightness, contrast, saturation; turn of the hue
     order: Tensor  # [B, 4] int64: which of these is first, second, ...
     jittered: Tensor  # [B] bool: whether any of it is done
-    grey: Tensor  # [B] bool: whether the image is made grey after
+    gray: Tensor  # [B] bool: whether the image is made gray after
     visible: Tensor  # [B], all 1
 
 
-class ColourJitter(SoftTransform[JitterParams]):
-    """Torchvision's ColorJitter with probability `p`, then RandomGrayscale with `grey_p`.
+class ColorJitter(SoftTransform[JitterParams]):
+    """Torchvision's ColorJitter with probability `p`, then RandomGrayscale with `gray_p`.
 
     Factors of brightness, contrast and saturation are even in 1 - x..1 + x (never below 0), the
     turn of the hue is even in -hue..hue; each image has its own, and its own order of the four.
@@ -91,7 +91,7 @@ class ColourJitter(SoftTransform[JitterParams]):
         saturation: float = 0.4,
         hue: float = 0.1,
         p: float = 0.8,
-        grey_p: float = 0.2,
+        gray_p: float = 0.2,
     ) -> None:
         super().__init__(k=1.0)
         self.brightness = _check_width(self.name, "brightness", brightness)
@@ -99,7 +99,7 @@ class ColourJitter(SoftTransform[JitterParams]):
         self.saturation = _check_width(self.name, "saturation", saturation)
         self.hue = _check_width(self.name, "hue", hue, most=0.5)
         self.p = check_share(self.name, "p", p)
-        self.grey_p = check_share(self.name, "grey_p", grey_p)
+        self.gray_p = check_share(self.name, "gray_p", gray_p)
 
     @property
     def _widths(self) -> tuple[float, ...]:
@@ -110,9 +110,9 @@ class ColourJitter(SoftTransform[JitterParams]):
         factors = [_between(u, max(0.0, 1 - width), 1 + width) for u, width in columns]
         factors[_HUE] = _between(uniform[:, _HUE], -self.hue, self.hue)
         order = uniform[:, 4:8].argsort(dim=1)  # every order is equally likely
-        jittered, grey = uniform[:, 8] < self.p, uniform[:, 9] < self.grey_p
+        jittered, gray = uniform[:, 8] < self.p, uniform[:, 9] < self.gray_p
         visible = torch.ones_like(uniform[:, 0])
-        return JitterParams(torch.stack(factors, dim=1), order, jittered, grey, visible)
+        return JitterParams(torch.stack(factors, dim=1), order, jittered, gray, visible)
 
     def _render(self, batch: Tensor, params: JitterParams) -> Tensor:
         check_operable(self.name, batch, params.visible)
@@ -121,10 +121,10 @@ class ColourJitter(SoftTransform[JitterParams]):
             for index, (adjust, width) in enumerate(zip(ADJUST, self._widths, strict=True)):
                 if width > 0:
                     now, amount = params.jittered & (kind == index), params.amount[:, index]
-                    out = put_chosen(out, now, adjust, batch, amount)
+                    out = apply_where(out, now, adjust, batch, amount)
             batch = out
         none = torch.zeros_like(params.visible)
-        return put_chosen(batch.clone(), params.grey, adjust_saturation, batch, none)
+        return apply_where(batch.clone(), params.gray, adjust_saturation, batch, none)
 
 
 def _between(uniform: Tensor, low: float, high: float) -> Tensor:

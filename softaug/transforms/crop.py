@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from softaug.checks import check_whole, refuse
-from softaug.draws import truncated_normal
-from softaug.transforms.base import Fill, Power, SoftTransform, check_fill, fill_values, pixel_rows
-from softaug.transforms.strength import SIGMA, Auto, Samples, check_setting
+from softaug.draws import to_truncated_normal
+from softaug.transforms.base import Fill, Power, SoftTransform, check_fill, make_fill, pixel_rows
+from softaug.transforms.strength import SIGMA, Auto, Samples, check_strength
 
 
 class CropParams(NamedTuple):
@@ -41,7 +41,7 @@ class _ShiftedCrop(SoftTransform[CropParams]):
         return CropParams(dx, dy, left.to(uniform.dtype) / (height * width))
 
     def _render(self, batch: Tensor, params: CropParams) -> Tensor:
-        return shift(batch, params.dx, params.dy, fill_values(self.name, self.fill, batch))
+        return shift(batch, params.dx, params.dy, make_fill(self.name, self.fill, batch))
 
 
 class SoftCrop(_ShiftedCrop):
@@ -64,15 +64,15 @@ class SoftCrop(_ShiftedCrop):
 
     def __init__(self, sigma: float | Auto = 0.3, k: Power = 2.0, fill: Fill = 0) -> None:
         super().__init__(k, fill)
-        self.sigma = check_setting(self.name, SIGMA, sigma)
+        self.sigma = check_strength(self.name, SIGMA, sigma)
 
     def _offsets(self, uniform: Tensor, edge: int, longer: int, samples: Samples) -> Tensor:
         sd = self._strength(samples, uniform) * longer
-        return truncated_normal(uniform, sd, limit=edge).trunc().long()
+        return to_truncated_normal(uniform, sd, limit=edge).trunc().long()
 
 
 class UniformCrop(_ShiftedCrop):
-    """Shift each image by whole pixels drawn evenly from -reach..reach: the usual hard crop.
+    """Shift each image by whole pixels, uniform in -max_shift..max_shift: the usual hard crop.
 
     It reports what is left like `SoftCrop`, so that an ablation changes one thing; for the
     hard baseline use `SoftLoss(soften="none")`, or `k=math.inf`.
@@ -80,15 +80,16 @@ class UniformCrop(_ShiftedCrop):
 
     purpose = 2
 
-    def __init__(self, reach: int = 4, k: Power = 2.0, fill: Fill = 0) -> None:
+    def __init__(self, max_shift: int = 4, k: Power = 2.0, fill: Fill = 0) -> None:
         super().__init__(k, fill)
-        self.reach = check_whole(self.name, "reach", reach, least=0)
+        self.max_shift = check_whole(self.name, "max_shift", max_shift, least=0)
 
     def _offsets(self, uniform: Tensor, edge: int, longer: int, samples: Samples) -> Tensor:
-        if self.reach >= edge:
+        if self.max_shift >= edge:
             remedy = "a larger shift would leave nothing of the image"
-            refuse(self.name, f"reach must be below the image's edge {edge}", self.reach, remedy)
-        return (uniform * (2 * self.reach + 1)).floor().long() - self.reach
+            rule = f"max_shift must be below the image's edge {edge}"
+            refuse(self.name, rule, self.max_shift, remedy)
+        return (uniform * (2 * self.max_shift + 1)).floor().long() - self.max_shift
 
 
 def shift(images: Tensor, dx: Tensor, dy: Tensor, fill: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from softaug.checks import check_choice, check_positive, check_share, describe, nearest, refuse
 from softaug.draws import send
-from softaug.transforms.base import own_k
+from softaug.transforms.base import per_class_k
 from softaug.transforms.operations import OPERATIONS
 
 OF = ("strength", "visible")
@@ -50,7 +50,7 @@ class Curve:
             return self.k
         if label is None:
             refuse("Curve", "one k for each class needs the labels", "none")
-        return own_k("Curve", self.k, label, like=x).view(-1, *[1] * (x.ndim - 1))
+        return per_class_k("Curve", self.k, label, like=x).view(-1, *[1] * (x.ndim - 1))
 
 
 @dataclass(frozen=True)
@@ -155,14 +155,14 @@ def find_curves(who: str, curves: str | Path | Curves) -> dict[str, AnyCurve]:
         refuse(who, "curves must be a name, a path or a mapping", describe(curves))
     if curves == "naive":
         return dict(NAIVE)
-    names, file = ("naive", *SHIPPED), curves_file(curves)
+    names, file = ("naive", *SHIPPED), find_curves_file(curves)
     if not file.is_file():
         rule = f"curves must be one of {', '.join(map(repr, names))} or a JSON file"
         refuse(who, rule, repr(str(curves)), nearest(str(curves), names))
     return read_curves(file)
 
 
-def curves_file(curves: str | Path) -> Path:
+def find_curves_file(curves: str | Path) -> Path:
     """Where curves lie that are not "naive": in the package, else where the path says."""
     return _FOLDER / f"{curves}.json" if curves in SHIPPED else Path(curves)
 

@@ -12,11 +12,11 @@ from softaug.transforms.base import (
     Power,
     SoftTransform,
     check_fill,
-    fill_values,
+    make_fill,
     pixel_columns,
     pixel_rows,
 )
-from softaug.transforms.strength import STRENGTH, Auto, Samples, check_setting
+from softaug.transforms.strength import STRENGTH, Auto, Samples, check_strength
 
 
 class EraseParams(NamedTuple):
@@ -37,13 +37,13 @@ class _Erase(SoftTransform[EraseParams]):
     def __init__(self, k: Power, fill: Fill, strength: float | Auto) -> None:
         super().__init__(k)
         self.fill = check_fill(self.name, fill)
-        self.strength = check_setting(self.name, STRENGTH, strength)
+        self.strength = check_strength(self.name, STRENGTH, strength)
 
     def _render(self, batch: Tensor, params: EraseParams) -> Tensor:
         rows = _between(pixel_rows(batch), params.top, params.height)  # [B, H]
         columns = _between(pixel_columns(batch), params.left, params.width)  # [B, W]
         erased = rows[:, None, :, None] & columns[:, None, None, :]  # [B, 1, H, W]
-        return torch.where(erased, fill_values(self.name, self.fill, batch), batch)
+        return torch.where(erased, make_fill(self.name, self.fill, batch), batch)
 
 
 class SoftErase(_Erase):

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from softaug.checks import check_positive
-from softaug.draws import normal_field, truncated_normal
+from softaug.draws import draw_normal_field, to_truncated_normal
 from softaug.transforms.base import Power, SoftTransform
-from softaug.transforms.strength import SIGMA, Auto, Samples, check_setting
+from softaug.transforms.strength import SIGMA, Auto, Samples, check_strength
 
 
 class NoiseParams(NamedTuple):
@@ -35,18 +35,18 @@ class SoftNoise(SoftTransform[NoiseParams]):
 
     def __init__(self, sigma: float | Auto = 0.1, noise_sd: float = 0.1, k: Power = 1.0) -> None:
         super().__init__(k)
-        self.sigma = check_setting(self.name, SIGMA, sigma)
+        self.sigma = check_strength(self.name, SIGMA, sigma)
         self.noise_sd = check_positive(self.name, "noise_sd", noise_sd)
 
     def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> NoiseParams:
-        alpha = truncated_normal(uniform[:, 0], self._strength(samples, uniform), limit=1)
+        alpha = to_truncated_normal(uniform[:, 0], self._strength(samples, uniform), limit=1)
         field = (uniform[:, 1] * 2**32).long()
         return NoiseParams(alpha, field, 1 - alpha.abs())
 
     def _render(self, batch: Tensor, params: NoiseParams) -> Tensor:
         full_range = 255.0 if batch.dtype == torch.uint8 else 1.0
         size = (full_range * self.noise_sd * params.alpha).float().view(-1, 1, 1, 1)
-        noise = normal_field(params.field, batch[0].numel()).view(batch.shape)
+        noise = draw_normal_field(params.field, batch[0].numel()).view(batch.shape)
         noisy = noise.mul_(size).add(batch)
         if batch.dtype == torch.uint8:
             noisy = noisy.round_().clamp_(0, 255)

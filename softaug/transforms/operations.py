@@ -14,8 +14,8 @@ from torch import Tensor
 from softaug.checks import check_choice, describe, refuse
 from softaug.tensor_checks import check_images, eager_on_cpu
 from softaug.transforms import photometric
-from softaug.transforms.affine import render, share_in_frame
-from softaug.transforms.base import Fill, check_fill, fill_values
+from softaug.transforms.affine import measure_visible, render
+from softaug.transforms.base import Fill, check_fill, make_fill
 
 Map = Callable[[Tensor, int, int], Tensor]
 Change = Callable[[Tensor, Tensor], Tensor]
@@ -108,7 +108,7 @@ def apply_operation(name: str, images: Tensor, strength: Tensor, fill: Fill = 0)
     operation = OPERATIONS[name]
     if operation.source is not None:
         maps = operation.source(strength, images.shape[-2], images.shape[-1])
-        return render(images, maps, fill_values("apply_operation", fill, images))
+        return render(images, maps, make_fill("apply_operation", fill, images))
     return images if operation.change is None else operation.change(images, strength)
 
 
@@ -118,7 +118,7 @@ def in_frame(name: str, strength: Tensor, height: int, width: int) -> Tensor:
     source = OPERATIONS[name].source
     if source is None:
         return torch.ones_like(strength)
-    return share_in_frame(source(strength, height, width), height, width)
+    return measure_visible(source(strength, height, width), height, width)
 
 
 def check_operable(who: str, images: Tensor, strength: Tensor) -> None:
@@ -148,7 +148,7 @@ def _check_range(who: str, images: Tensor) -> None:
 Part = Callable[..., Tensor]  # values of some images, each [b, ...] -> their new images
 
 
-def put_chosen(out: Tensor, chosen: Tensor, part: Part, *batch: Tensor) -> Tensor:
+def apply_where(out: Tensor, chosen: Tensor, part: Part, *batch: Tensor) -> Tensor:
     """`out` with the chosen images [B] replaced by what `part` makes of theirs in `batch`.
 
     On the CPU only these are computed, and `out` is changed; elsewhere and under
@@ -181,22 +181,22 @@ def apply_each(who: str, images: Tensor, operation: Tensor, strength: Tensor, fi
 
     def move(some: Tensor, operation: Tensor, strength: Tensor) -> Tensor:
         maps = source_maps(operation, strength, images.shape[-2], images.shape[-1])
-        return render(some, maps, fill_values(who, fill, some))
+        return render(some, maps, make_fill(who, fill, some))
 
     moving = torch.zeros_like(operation, dtype=torch.bool)
     for index in _MOVING:
         moving = moving | (operation == index)
-    out = put_chosen(images.clone(), moving, move, images, operation, strength)
+    out = apply_where(images.clone(), moving, move, images, operation, strength)
     for index, change in _CHANGING.items():
-        out = put_chosen(
+        out = apply_where(
             out, operation == index, _only_strength(change), images, operation, strength
         )
     return out
 
 
-def shares_in_frame(operation: Tensor, strength: Tensor, height: int, width: int) -> Tensor:
+def measure_visible_each(operation: Tensor, strength: Tensor, height: int, width: int) -> Tensor:
     """What each operation leaves in the frame, [B]: 1 for those that move nothing."""
-    return share_in_frame(source_maps(operation, strength, height, width), height, width)
+    return measure_visible(source_maps(operation, strength, height, width), height, width)
 
 
 def source_maps(operation: Tensor, strength: Tensor, height: int, width: int) -> Tensor:

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 _WIDEST = 0.99  # brightness, color, contrast and sharpness have factors of 1 +- this
-_GREY = (0.2989, 0.587, 0.114)  # shares of red, green and blue
+_GRAY = (0.2989, 0.587, 0.114)  # shares of red, green and blue
 
 
 def brightness(images: Tensor, strength: Tensor) -> Tensor:
@@ -18,12 +18,12 @@ def brightness(images: Tensor, strength: Tensor) -> Tensor:
 
 
 def color(images: Tensor, strength: Tensor) -> Tensor:
-    """Toward the grey image (below 0) or away from it; one channel has no colour."""
+    """Toward the gray image (below 0) or away from it; one channel has no color."""
     return adjust_saturation(images, _factor(strength))
 
 
 def contrast(images: Tensor, strength: Tensor) -> Tensor:
-    """Toward the image's mean grey (below 0) or away from it."""
+    """Toward the image's mean gray (below 0) or away from it."""
     return adjust_contrast(images, _factor(strength))
 
 
@@ -109,13 +109,13 @@ def adjust_brightness(images: Tensor, factor: Tensor) -> Tensor:
 
 
 def adjust_saturation(images: Tensor, factor: Tensor) -> Tensor:
-    """Colours times `factor` [B]: 0 is the grey image, 1 changes nothing."""
-    return images if images.shape[1] == 1 else _blend(images, _grey(images), factor)
+    """Colours times `factor` [B]: 0 is the gray image, 1 changes nothing."""
+    return images if images.shape[1] == 1 else _blend(images, _gray(images), factor)
 
 
 def adjust_contrast(images: Tensor, factor: Tensor) -> Tensor:
-    """Distance from the image's mean grey times `factor` [B]: 1 changes nothing."""
-    return _blend(images, _grey(images).mean(dim=(1, 2, 3), keepdim=True), factor)
+    """Distance from the image's mean gray times `factor` [B]: 1 changes nothing."""
+    return _blend(images, _gray(images).mean(dim=(1, 2, 3), keepdim=True), factor)
 
 
 def _factor(strength: Tensor) -> Tensor:
@@ -135,14 +135,14 @@ def _shares(images: Tensor, factor: Tensor) -> tuple[Tensor, Tensor]:
     return own.to(_wide_type(images)), (1 - own).to(_wide_type(images))
 
 
-def _grey(images: Tensor) -> Tensor:
+def _gray(images: Tensor) -> Tensor:
     """Brightness of each pixel, [B, 1, H, W]; whole numbers for uint8."""
     wide = widen(images)
     if images.shape[1] == 1:
         return wide
     red, green, blue = wide.unsqueeze(2).unbind(1)
-    grey = red.mul(_GREY[0]).add_(green, alpha=_GREY[1]).add_(blue, alpha=_GREY[2])
-    return grey.floor() if images.dtype == torch.uint8 else grey
+    gray = red.mul(_GRAY[0]).add_(green, alpha=_GRAY[1]).add_(blue, alpha=_GRAY[2])
+    return gray.floor() if images.dtype == torch.uint8 else gray
 
 
 def _blurred(wide: Tensor) -> Tensor:

@@ -10,8 +10,8 @@ from softaug.checks import check_choice, check_whole, describe, refuse
 from softaug.draws import send
 from softaug.transforms.base import Fill, SoftTransform, check_fill
 from softaug.transforms.curves import AnyCurve, find_curves, left
-from softaug.transforms.operations import OPERATIONS, apply_each, shares_in_frame
-from softaug.transforms.strength import STRENGTH, Auto, Samples, check_setting
+from softaug.transforms.operations import OPERATIONS, apply_each, measure_visible_each
+from softaug.transforms.strength import STRENGTH, Auto, Samples, check_strength
 
 _LAST_BIN = 30  # magnitudes are 31 even steps from 0 to the widest
 _TRIVIAL_SHIFT = 32  # pixels, whatever the image's size
@@ -68,7 +68,7 @@ class SoftPolicy(SoftTransform[PolicyParams]):
         strength: float | Auto = 1.0,
     ) -> None:
         super().__init__(k=1.0)
-        self.strength = check_setting(self.name, STRENGTH, strength)
+        self.strength = check_strength(self.name, STRENGTH, strength)
         check_choice(self.name, "policy", policy, ("trivial", "rand"))
         self.policy = policy
         self.num_ops = _check_rand(self.name, policy, "num_ops", num_ops, default=2, least=1)
@@ -100,7 +100,7 @@ class SoftPolicy(SoftTransform[PolicyParams]):
         share = self._strength(samples, uniform)
         magnitude = (magnitude.T * share).T  # one for all, or one for each image [B]
         strength = magnitude * torch.where(signed > 0, sign, 1)
-        frame = shares_in_frame(operation.flatten(), strength.flatten(), height, width)
+        frame = measure_visible_each(operation.flatten(), strength.flatten(), height, width)
         frame = frame.view(strength.shape)
         return PolicyParams(operation, strength, frame, frame.prod(dim=1))
 

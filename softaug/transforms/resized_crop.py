@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from softaug.checks import check_choice, check_range, check_whole, refuse
-from softaug.draws import truncated_normal
+from softaug.draws import to_truncated_normal
 from softaug.transforms.base import Fill, Power
-from softaug.transforms.strength import SIGMA, Auto, Samples, check_setting
+from softaug.transforms.strength import SIGMA, Auto, Samples, check_strength
 from softaug.transforms.windows import WindowCrop, WindowParams
 
 OFFSETS = {"half": 0.5, "literal": 1.0}  # of sigma (W + w)
@@ -53,7 +53,7 @@ class SoftResizedCrop(WindowCrop):
         share_of: str = "image",
     ) -> None:
         super().__init__(size, k, fill, antialias, share_of)
-        self.sigma = check_setting(self.name, SIGMA, sigma)
+        self.sigma = check_strength(self.name, SIGMA, sigma)
         self.min_size = _check_min_size(self.name, min_size, size)
         check_choice(self.name, "offsets", offsets, tuple(OFFSETS))
         check_choice(self.name, "relative_to", relative_to, RELATIVE_TO)
@@ -88,7 +88,7 @@ class SoftResizedCrop(WindowCrop):
     ) -> Tensor:
         """Where the window begins: central, then shifted by whole pixels, toward zero."""
         sd = 2 * OFFSETS[self.offsets] * sigma  # in units of the largest shift, (W + w) / 2
-        shift = truncated_normal(uniform, sd, limit=1) * (edge + length) / 2
+        shift = to_truncated_normal(uniform, sd, limit=1) * (edge + length) / 2
         start = (edge - length).div(2, rounding_mode="floor") + shift.trunc().long()
         return start.clamp(1 - length, edge - 1)  # a half pixel may have been rounded away
 
@@ -169,8 +169,8 @@ def resize_windows(
     """
     num, channels, height, width = images.shape
     wide = torch.promote_types(images.dtype, torch.float32)
-    across = window_weights(windows.left, windows.width, size, width, wide)
-    down = window_weights(windows.top, windows.height, size, height, wide)
+    across = compute_window_weights(windows.left, windows.width, size, width, wide)
+    down = compute_window_weights(windows.top, windows.height, size, height, wide)
     # What is missing in the weights is fill's: with fill taken off before, 0 stands for it.
     shown = images if fill is None else images.to(wide) - fill
     # The colours of a row side by side: two products for an image, not six; a third of the time.
@@ -181,7 +181,7 @@ def resize_windows(
     return _like(out if fill is None else out + fill, images)
 
 
-def window_weights(
+def compute_window_weights(
     start: Tensor, length: Tensor, size: int, edge: int, dtype: torch.dtype
 ) -> Tensor:
     """What each pixel of an edge is worth to each of the `size` resized ones, [B, size, edge].

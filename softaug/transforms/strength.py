@@ -109,7 +109,7 @@ def _rows(who: str, reason: str, by: By, samples: Samples, num: int) -> Tensor:
     return (rows if has_float64(rows.device) else rows.cpu()).long()
 
 
-def check_setting(who: str, paceable: Paceable, value: Any) -> "float | Paced":
+def check_strength(who: str, paceable: Paceable, value: Any) -> "float | Paced":
     """Return a number above 0 as a float, "auto" as what a pacer sets."""
     if isinstance(value, str) and value == AUTO:
         return Paced()

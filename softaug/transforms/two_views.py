@@ -8,7 +8,7 @@ from torch import Generator, Tensor, nn
 from softaug.checks import check_share, describe, refuse
 from softaug.draws import DrawKey
 from softaug.tensor_checks import check_images
-from softaug.transforms.color_jitter import ColourJitter, JitterParams
+from softaug.transforms.color_jitter import ColorJitter, JitterParams
 from softaug.transforms.flip import FlipParams, HorizontalFlip
 from softaug.transforms.resized_crop import UniformResizedCrop, resize_windows
 from softaug.transforms.windows import WindowParams
@@ -29,7 +29,7 @@ class ViewParams(NamedTuple):
     """What makes one view of each image."""
 
     window: WindowParams
-    colour: JitterParams
+    color: JitterParams
     flip: FlipParams
 
 
@@ -38,7 +38,7 @@ class TwoViews(nn.Module):
 
     Each view is a window of a random share `scale` of the area and a random `ratio` of its
     edges, resized; then, with probability `jitter_p`, brightness, contrast, saturation and hue
-    within `jitter`, in random order; grey with `grey_p`; flipped with `flip_p`. All is drawn for
+    within `jitter`, in random order; gray with `gray_p`; flipped with `flip_p`. All is drawn for
     each image and each view. With a key, the first view has twice the key's stream and the
     second the one after it, so that draws depend on seed, epoch, sample and view alone.
 
@@ -58,15 +58,15 @@ class TwoViews(nn.Module):
         ratio: tuple[float, float] = (3 / 4, 4 / 3),
         jitter: Sequence[float] = (0.4, 0.4, 0.4, 0.1),
         jitter_p: float = 0.8,
-        grey_p: float = 0.2,
+        gray_p: float = 0.2,
         flip_p: float = 0.5,
     ) -> None:
         super().__init__()
-        for name, share in (("jitter_p", jitter_p), ("grey_p", grey_p), ("flip_p", flip_p)):
+        for name, share in (("jitter_p", jitter_p), ("gray_p", gray_p), ("flip_p", flip_p)):
             check_share(WHO, name, share)
         self.crop = UniformResizedCrop(size, scale, ratio)
         brightness, contrast, saturation, hue = _check_jitter(jitter)
-        self.colour = ColourJitter(brightness, contrast, saturation, hue, jitter_p, grey_p)
+        self.color = ColorJitter(brightness, contrast, saturation, hue, jitter_p, gray_p)
         self.flip = HorizontalFlip(flip_p)
 
     def forward(
@@ -93,10 +93,10 @@ class TwoViews(nn.Module):
         """What makes view 0 or 1 of each image; reads only the shape."""
         _check_batch(images)
         if isinstance(key, DrawKey):
-            key = view_key(key, view)
+            key = make_view_key(key, view)
         return ViewParams(
             self.crop.draw(images, generator=generator, key=key),
-            self.colour.draw(images, generator=generator, key=key),
+            self.color.draw(images, generator=generator, key=key),
             self.flip.draw(images, generator=generator, key=key),
         )
 
@@ -104,19 +104,19 @@ class TwoViews(nn.Module):
         """One view of each image, [B, C, size, size]; no randomness."""
         _check_batch(images)
         view = resize_windows(images, params.window, self.crop.size)  # never leaves the image
-        return self.flip.apply(self.colour.apply(view, params.colour), params.flip)
+        return self.flip.apply(self.color.apply(view, params.color), params.flip)
 
     def finish(self, windows: Tensor, view: int, key: DrawKey) -> Tensor:
         """View 0 or 1 of images whose windows [B, C, size, size] are cut out already.
 
-        The windows must be drawn by `crop` with the key that `view_key` gives.
+        The windows must be drawn by `crop` with the key that `make_view_key` gives.
         """
-        own = view_key(key, view)
-        coloured = self.colour.apply(windows, self.colour.draw(windows, key=own))
-        return self.flip.apply(coloured, self.flip.draw(windows, key=own))
+        own = make_view_key(key, view)
+        colored = self.color.apply(windows, self.color.draw(windows, key=own))
+        return self.flip.apply(colored, self.flip.draw(windows, key=own))
 
 
-def view_key(key: DrawKey, view: int) -> DrawKey:
+def make_view_key(key: DrawKey, view: int) -> DrawKey:
     """The key of view 0 or 1: each has a stream of its own."""
     if view not in (0, 1):
         refuse(WHO, "view must be 0 or 1", describe(view))

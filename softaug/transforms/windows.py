@@ -17,7 +17,7 @@ from torchvision.transforms.v2.functional import (  # type: ignore[attr-defined]
 )
 
 from softaug.checks import check_choice, check_switch, check_whole, describe, refuse
-from softaug.draws import DrawKey, uniforms
+from softaug.draws import DrawKey, draw_uniforms
 from softaug.label import SoftLabel
 from softaug.transforms.base import (
     Fill,
@@ -26,42 +26,42 @@ from softaug.transforms.base import (
     SoftTransform,
     check_fill,
     check_pair,
-    fill_values,
+    make_fill,
 )
 from softaug.transforms.strength import Samples
 
 
-class Shown(NamedTuple):
+class ResizeSlices(NamedTuple):
     """Along one edge: what is taken of the visible part, and where it is put."""
 
-    taken: slice  # of the part's pixels
-    put: slice  # of the resized window's
+    src: slice  # of the part's pixels
+    dst: slice  # of the resized window's
 
     @property
     def length(self) -> int:
         """Pixels of the resized window."""
-        return int(self.put.stop - self.put.start)
+        return int(self.dst.stop - self.dst.start)
 
 
-def shown(start: int, length: int, edge: int, size: int) -> Shown:
+def find_resize_slices(start: int, length: int, edge: int, size: int) -> ResizeSlices:
     """What is shown of a part that fills start..start + length of a window's edge.
 
     The edge is resized to `size` pixels. Those that the part fills wholly show it, from the
     pixels that are nearest to their place; a part that fills none is shown by one.
 
-    >>> shown(start=0, length=300, edge=300, size=100)  # all of it
-    Shown(taken=slice(0, 300, None), put=slice(0, 100, None))
-    >>> shown(start=100, length=200, edge=300, size=100)  # 100..300 are 33.3..100
-    Shown(taken=slice(2, 200, None), put=slice(34, 100, None))
+    >>> find_resize_slices(start=0, length=300, edge=300, size=100)  # all of it
+    ResizeSlices(src=slice(0, 300, None), dst=slice(0, 100, None))
+    >>> find_resize_slices(start=100, length=200, edge=300, size=100)  # 100..300 are 33.3..100
+    ResizeSlices(src=slice(2, 200, None), dst=slice(34, 100, None))
     """
     first, last = -(-start * size // edge), (start + length) * size // edge
     if first >= last:
         first = min(start * size // edge, size - 1)
-        return Shown(slice(0, length), slice(first, first + 1))
+        return ResizeSlices(slice(0, length), slice(first, first + 1))
     begin, end = (_nearest(pixel * edge / size, start, length) for pixel in (first, last))
     if begin == end:  # enlarged so much that all of it is shown by a pixel of the part
         begin, end = 0, length
-    return Shown(slice(begin, end), slice(first, last))
+    return ResizeSlices(slice(begin, end), slice(first, last))
 
 
 def _nearest(place: float, start: int, length: int) -> int:
@@ -144,7 +144,7 @@ class WindowCrop(SoftTransform[WindowParams]):
         """
         _check_edges(self.name, height, width)
         no_pixels = torch.empty(1, 1, 1, 1).expand(len(height), -1, -1, -1)
-        uniform = uniforms(self.name, no_pixels, self.num_uniforms, self.purpose, None, key)
+        uniform = draw_uniforms(self.name, no_pixels, self.num_uniforms, self.purpose, None, key)
         return self._draw(uniform, height, width, Samples(labels, key.index))
 
     def _draw(
@@ -174,15 +174,15 @@ class WindowCrop(SoftTransform[WindowParams]):
         resized, to whole pixels: its edges are as sharp as they were, off by less than a pixel.
         """
         left, top, right, bottom = corners
-        across = shown(place[0] - left, part.shape[2], right - left, self.size)
-        down = shown(place[1] - top, part.shape[1], bottom - top, self.size)
+        across = find_resize_slices(place[0] - left, part.shape[2], right - left, self.size)
+        down = find_resize_slices(place[1] - top, part.shape[1], bottom - top, self.size)
         edges = [down.length, across.length]
         if edges != [self.size, self.size]:
             # Row by row: pixel by pixel takes 20 x as long.
             out.permute(1, 2, 0)[:] = _row(self.name, self.fill, part, self.size)
         if part.numel():  # else the window shows nothing of the image
-            taken = part[:, down.taken, across.taken]
-            out[:, down.put, across.put] = self._resized(taken, edges)
+            taken = part[:, down.src, across.src]
+            out[:, down.dst, across.dst] = self._resized(taken, edges)
 
     def _resized(self, part: Tensor, edges: list[int]) -> Tensor:
         """As torchvision's `resize` does, to the grey level."""
@@ -221,7 +221,7 @@ def _row(who: str, fill: Fill, image: Tensor, size: int) -> Tensor:
 
 
 def _make_row(who: str, fill: Fill, image: Tensor, size: int) -> Tensor:
-    values = fill_values(who, fill, image.unsqueeze(0))[0]  # [C or 1, 1, 1]
+    values = make_fill(who, fill, image.unsqueeze(0))[0]  # [C or 1, 1, 1]
     return values.expand(len(image), 1, size)[:, 0].T.contiguous()
 
 

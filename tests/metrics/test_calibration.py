@@ -9,7 +9,7 @@ from softaug.metrics import (
     image_gap,
     max_calibration_error,
     reliability,
-    summed_gap,
+    sum_gaps,
 )
 from softaug.metrics.calibration import debiased_square
 
@@ -247,7 +247,7 @@ def test_mean_image_gaps_make_the_calibration_error() -> None:
     rows = image_gap(probs, labels, bins=15)
     assert rows.shape == (300, 15)
     expected = float(calibration_error(probs, labels, bins=15))
-    assert float(summed_gap(rows.mean(0))) == pytest.approx(expected)
+    assert float(sum_gaps(rows.mean(0))) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("function", [calibration_error, reliability, max_calibration_error])

@@ -9,7 +9,7 @@ from softaug.metrics import (
     class_count,
     class_error,
     class_nll,
-    confusion,
+    confusion_matrix,
     error,
     nll,
 )
@@ -23,12 +23,12 @@ def test_confusion_equals_a_loop_over_samples() -> None:
     table = [[0] * 5 for _ in range(5)]
     for row, label in zip(LOGITS.tolist(), LABELS.tolist(), strict=True):
         table[label][row.index(max(row))] += 1
-    assert confusion(LOGITS, LABELS).tolist() == table
+    assert confusion_matrix(LOGITS, LABELS).tolist() == table
 
 
 def test_rows_of_confusion_are_the_class_counts() -> None:
     count = class_count(LABELS, 5)
-    assert confusion(LOGITS, LABELS).sum(1).tolist() == count.tolist()
+    assert confusion_matrix(LOGITS, LABELS).sum(1).tolist() == count.tolist()
     assert count.tolist() == [LABELS.tolist().count(label) for label in range(5)]
 
 
@@ -68,7 +68,7 @@ def test_a_class_without_samples_has_no_error_to_speak_of() -> None:
 
 
 def test_a_perfect_model_has_a_diagonal_confusion() -> None:
-    assert confusion(torch.eye(3), torch.arange(3)).tolist() == torch.eye(3).tolist()
+    assert confusion_matrix(torch.eye(3), torch.arange(3)).tolist() == torch.eye(3).tolist()
 
 
 def test_wrong_number_of_classes_is_refused() -> None:
@@ -76,7 +76,7 @@ def test_wrong_number_of_classes_is_refused() -> None:
         class_error(LOGITS, LABELS, 10)
 
 
-@pytest.mark.parametrize("function", [class_brier, class_error, class_nll, confusion])
+@pytest.mark.parametrize("function", [class_brier, class_error, class_nll, confusion_matrix])
 @pytest.mark.parametrize(
     ("logits", "labels", "message"),
     [

@@ -11,13 +11,13 @@ from softaug.metrics import (
     calibration_summary,
     class_calibration_error,
     confidence_gap,
-    confusion,
+    confusion_matrix,
     error,
     fit_temperature,
     max_calibration_error,
     nll,
     reliability,
-    shifted,
+    shift_images,
 )
 
 binnings = st.sampled_from(["width", "mass"])
@@ -95,7 +95,9 @@ def test_order_of_the_samples_does_not_matter(data, random) -> None:
     after = calibration_summary(logits[order], labels[order])
     # The root makes rounding of a debiased square near 0 visible.
     assert after == pytest.approx(before, rel=1e-9, abs=1e-7)
-    assert torch.equal(confusion(logits, labels), confusion(logits[order], labels[order]))
+    assert torch.equal(
+        confusion_matrix(logits, labels), confusion_matrix(logits[order], labels[order])
+    )
 
 
 @given(predictions())
@@ -119,5 +121,5 @@ def test_a_fitted_temperature_is_never_worse_than_none(data) -> None:
 @given(st.integers(1, 12), st.integers(1, 12), st.floats(0, 1), st.integers(0, 2**31))
 def test_a_shift_leaves_its_share_to_half_a_row(height, width, share, seed) -> None:
     generator = torch.Generator().manual_seed(seed)
-    left = shifted(torch.ones(5, 1, height, width), share, generator).double().mean((1, 2, 3))
+    left = shift_images(torch.ones(5, 1, height, width), share, generator).double().mean((1, 2, 3))
     assert float((left - share).abs().max()) <= 0.5 / height + 1e-9

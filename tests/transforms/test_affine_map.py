@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torchvision.transforms.v2 import functional as theirs
 
-from softaug.transforms.affine import inverse_map, render, share_in_frame
+from softaug.transforms.affine import build_inverse_map, measure_visible, render
 
 IDENTITY = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
 
@@ -27,7 +27,7 @@ def random_maps(num, height, width, seed=0):
     uniform = torch.rand(num, 6, generator=torch.Generator().manual_seed(seed)).double()
     angle, scale = 2 * math.pi * uniform[:, 0], 0.3 + 2 * uniform[:, 1]
     shift = (2 * uniform[:, 2:4] - 1) * torch.tensor([width, height])
-    return inverse_map(angle, shift, scale, 2 * uniform[:, 4:] - 1)
+    return build_inverse_map(angle, shift, scale, 2 * uniform[:, 4:] - 1)
 
 
 def clipped_area(polygon, height, width):
@@ -60,7 +60,7 @@ def test_the_share_is_the_area_of_the_polygon_cut_at_each_border(height, width):
     slow = [clipped_area(polygon, height, width) / (height * width) for polygon in polygons]
     assert min(slow) == 0
     assert max(slow) > 0.99
-    assert share_in_frame(some, height, width).tolist() == pytest.approx(slow, abs=1e-12)
+    assert measure_visible(some, height, width).tolist() == pytest.approx(slow, abs=1e-12)
 
 
 def test_the_share_is_that_of_fine_grid_points_which_land_in_the_frame():
@@ -68,7 +68,7 @@ def test_the_share_is_that_of_fine_grid_points_which_land_in_the_frame():
     x = ((torch.arange(fine) + 0.5) / fine - 0.5).double() * 8
     y = ((torch.arange(fine) + 0.5) / fine - 0.5).double() * 6
     points = torch.stack(torch.meshgrid(x, y, indexing="ij"), -1).view(-1, 2)
-    for one, share in zip(some, share_in_frame(some, 6, 8), strict=True):
+    for one, share in zip(some, measure_visible(some, 6, 8), strict=True):
         landed = (points - one[:, 2]) @ one[:, :2].inverse().T  # image to frame
         inside = (landed[:, 0].abs() < 4) & (landed[:, 1].abs() < 3)
         assert inside.double().mean().item() == pytest.approx(share.item(), abs=3e-3)
@@ -91,12 +91,12 @@ def test_the_share_is_that_of_fine_grid_points_which_land_in_the_frame():
     ],
 )
 def test_shares_worked_by_hand(row, share):
-    assert share_in_frame(maps(row), 8, 8).item() == pytest.approx(share, abs=1e-12)
+    assert measure_visible(maps(row), 8, 8).item() == pytest.approx(share, abs=1e-12)
 
 
 @given(st.integers(0, 10_000), st.integers(1, 40), st.integers(1, 40))
 def test_shares_are_shares(seed, height, width):
-    share = share_in_frame(random_maps(20, height, width, seed), height, width)
+    share = measure_visible(random_maps(20, height, width, seed), height, width)
     assert bool(((share >= 0) & (share <= 1)).all())
 
 
@@ -121,7 +121,7 @@ def test_pixels_are_torchvisions(seed):
     shift, scale = torch.stack([dx, dy], 1).round(), 1.2 + scale / 30
     shear = torch.stack([shear_x, shear_y], 1)
     fill = torch.tensor([7, 8, 9], dtype=torch.uint8).view(1, 3, 1, 1)
-    ours = render(images, inverse_map(angle.deg2rad(), shift, scale, shear.deg2rad()), fill)
+    ours = render(images, build_inverse_map(angle.deg2rad(), shift, scale, shear.deg2rad()), fill)
     settings = zip(angle, shift, scale, shear, strict=True)
     for image, out, (a, t, s, sh) in zip(images, ours, settings, strict=True):
         their = theirs.affine(image, a.item(), t.tolist(), s.item(), sh.tolist(), fill=[7, 8, 9])

@@ -31,7 +31,7 @@ TABLE = torch.full((4, 4), 0.25)
 LOSSES = [
     SoftLoss(),
     SoftLoss("target", label_smoothing=0.1),
-    SoftLoss("weight", "normalised"),
+    SoftLoss("weight", "normalized"),
     SoftLoss("both", "batch_mean", TABLE, "none"),
     SoftLoss("none"),
 ]

@@ -107,7 +107,7 @@ def keyed(transform, images, first=0):
 
 
 @pytest.mark.parametrize(
-    ("crop", "num_offsets"), [(SoftCrop(sigma=1.0), 9 * 5), (UniformCrop(reach=2), 5 * 5)]
+    ("crop", "num_offsets"), [(SoftCrop(sigma=1.0), 9 * 5), (UniformCrop(max_shift=2), 5 * 5)]
 )
 def test_retained_counts_the_pixels_left_for_every_offset(crop, num_offsets):
     images = coded(1, 3, 5).expand(3000, 1, 3, 5)
@@ -152,7 +152,7 @@ def test_k_infinite_keeps_the_label_hard():
 
 def test_reach_zero_leaves_the_images_alone():
     images = coded(3, 4, 5).expand(4, 3, 4, 5)
-    out, label = keyed(UniformCrop(reach=0), images)
+    out, label = keyed(UniformCrop(max_shift=0), images)
     assert torch.equal(out, images)
     assert label.retained.tolist() == [1.0] * 4
 
@@ -176,7 +176,7 @@ def test_repr_shows_every_setting(crop):
     shown = repr(crop)
     for name, value in {"k": crop.k, "fill": crop.fill}.items():
         assert f"{name}={value!r}" in shown
-    assert ("sigma=0.25" in shown) or ("reach=3" in shown)
+    assert ("sigma=0.25" in shown) or ("max_shift=3" in shown)
 
 
 def test_gradient_reaches_the_pixels_that_stay():

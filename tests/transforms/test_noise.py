@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from softaug import DrawKey, SoftNoise
-from softaug.draws import normal_field
+from softaug.draws import draw_normal_field
 from softaug.transforms import NoiseParams
 
 DTYPES = [torch.uint8, torch.float16, torch.bfloat16, torch.float32, torch.float64]
@@ -19,7 +19,7 @@ def params_of(*alpha):
 def test_noise_is_alpha_times_a_normal_field_of_sd_noise_sd():
     images, params = torch.rand(2, 3, 4, 5), params_of(0.5, -0.2)
     out = SoftNoise(noise_sd=0.3).apply(images, params)
-    field = normal_field(params.field, 60).view(images.shape)
+    field = draw_normal_field(params.field, 60).view(images.shape)
     expected = images + 0.3 * params.alpha.view(2, 1, 1, 1).float() * field
     torch.testing.assert_close(out, expected)
 
@@ -37,7 +37,7 @@ def test_uint8_is_measured_in_255_rounded_and_clamped():
     images, params = torch.tensor([0, 128, 255], dtype=torch.uint8).view(1, 1, 1, 3), params_of(0.9)
     images = images.expand(1, 1, 200, 3)
     out = SoftNoise(noise_sd=1.0).apply(images, params)
-    field = normal_field(params.field, 600).view(1, 1, 200, 3)
+    field = draw_normal_field(params.field, 600).view(1, 1, 200, 3)
     expected = (images + 255 * 0.9 * field).round().clamp(0, 255)
     assert (out.double() - expected).abs().max() <= 1  # a tie may round either way
     assert (out != expected).float().mean() < 0.01

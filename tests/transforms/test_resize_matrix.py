@@ -6,7 +6,7 @@ from torchvision.transforms.v2.functional import resized_crop
 
 from softaug import DrawKey, SoftResizedCrop, UniformResizedCrop
 from softaug.transforms import WindowParams
-from softaug.transforms.resized_crop import resize_windows, window_weights
+from softaug.transforms.resized_crop import compute_window_weights, resize_windows
 
 NUM = 64
 
@@ -99,7 +99,7 @@ def test_a_shift_by_whole_pixels_is_exact():
 
 
 def test_half_the_size_weighs_four_pixels_by_a_triangle():
-    found = window_weights(torch.tensor([0]), torch.tensor([6]), 3, 6, torch.float64)[0]
+    found = compute_window_weights(torch.tensor([0]), torch.tensor([6]), 3, 6, torch.float64)[0]
     triangle = torch.tensor([[3, 3, 1, 0, 0, 0], [0, 1, 3, 3, 1, 0], [0, 0, 0, 1, 3, 3]]).double()
     torch.testing.assert_close(found, triangle / triangle.sum(1, keepdim=True))
 
@@ -120,7 +120,7 @@ def slow_weights(start, length, size, edge):
 @pytest.mark.parametrize("size", [1, 3, 8, 20])
 def test_weights_are_those_of_a_slow_loop(size):
     start, length = torch.tensor([0, 2, -3, 5, -9, 9]), torch.tensor([10, 1, 7, 30, 40, 4])
-    found = window_weights(start, length, size, 10, torch.float64)
+    found = compute_window_weights(start, length, size, 10, torch.float64)
     rows = zip(start.tolist(), length.tolist(), strict=True)
     torch.testing.assert_close(found, torch.stack([slow_weights(*r, size, 10) for r in rows]))
 

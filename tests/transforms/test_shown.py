@@ -2,7 +2,7 @@
 
 import pytest
 
-from softaug.transforms.windows import shown
+from softaug.transforms.windows import find_resize_slices
 
 CASES = [
     (start, length, edge, size)
@@ -21,23 +21,23 @@ def test_pixels_that_are_wholly_filled_show_the_part(start, length, edge, size):
         for x in range(size)
         if start * size <= x * edge and (x + 1) * edge <= (start + length) * size
     ]
-    put = shown(start, length, edge, size).put
+    dst = find_resize_slices(start, length, edge, size).dst
     if filled:
-        assert (put.start, put.stop) == (filled[0], filled[-1] + 1)
+        assert (dst.start, dst.stop) == (filled[0], filled[-1] + 1)
     else:
-        assert put.stop == put.start + 1
-        assert 0 <= put.start < size
-        assert abs((put.start + 0.5) * edge / size - start - length / 2) <= edge / size
+        assert dst.stop == dst.start + 1
+        assert 0 <= dst.start < size
+        assert abs((dst.start + 0.5) * edge / size - start - length / 2) <= edge / size
 
 
 @pytest.mark.parametrize(("start", "length", "edge", "size"), CASES)
 def test_what_is_taken_is_where_it_is_put_to_half_a_pixel(start, length, edge, size):
-    taken, put = shown(start, length, edge, size)
-    assert 0 <= taken.start < taken.stop <= length
-    if (taken.start, taken.stop) != (0, length):
-        assert abs(start + taken.start - put.start * edge / size) <= 0.5
-        assert abs(start + taken.stop - put.stop * edge / size) <= 0.5
+    src, dst = find_resize_slices(start, length, edge, size)
+    assert 0 <= src.start < src.stop <= length
+    if (src.start, src.stop) != (0, length):
+        assert abs(start + src.start - dst.start * edge / size) <= 0.5
+        assert abs(start + src.stop - dst.stop * edge / size) <= 0.5
 
 
 def test_a_part_without_pixels_takes_none():
-    assert shown(start=3, length=0, edge=10, size=5).taken == slice(0, 0)
+    assert find_resize_slices(start=3, length=0, edge=10, size=5).src == slice(0, 0)

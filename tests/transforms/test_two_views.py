@@ -9,7 +9,7 @@ from softaug.transforms import TwoViews, Views
 from softaug.transforms.resized_crop import resize_windows
 
 NUM = 40
-PLAIN = {"jitter_p": 0.0, "grey_p": 0.0}  # a view is then a window, flipped or not
+PLAIN = {"jitter_p": 0.0, "gray_p": 0.0}  # a view is then a window, flipped or not
 
 
 def pictures(num=NUM, edge=32):
@@ -43,8 +43,8 @@ def test_a_view_is_cropped_then_coloured_then_flipped():
     images, views = pictures(), TwoViews()
     params = views.draw(images, 1, key=key())
     window = resize_windows(images, params.window, 32)
-    coloured = views.colour.apply(window, params.colour)
-    expected = views.flip.apply(coloured, params.flip)
+    colored = views.color.apply(window, params.color)
+    expected = views.flip.apply(colored, params.flip)
     assert torch.equal(views(images, key=key()).second, expected)
 
 
@@ -133,7 +133,7 @@ def test_it_compiles_to_one_graph_with_the_same_pixels():
         ({"jitter": 0.4}, "TwoViews: jitter must be four numbers"),
         ({"jitter": (0.4, 0.4, 0.4, 0.6)}, r"hue must be a number in 0\.\.0.5"),
         ({"jitter_p": 2}, r"TwoViews: jitter_p must be a number in 0\.\.1"),
-        ({"grey_p": -1}, r"TwoViews: grey_p must be a number in 0\.\.1"),
+        ({"gray_p": -1}, r"TwoViews: gray_p must be a number in 0\.\.1"),
         ({"flip_p": "half"}, r"TwoViews: flip_p must be a number in 0\.\.1"),
     ],
 )

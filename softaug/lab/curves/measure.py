@@ -18,7 +18,7 @@ from softaug.lab.training.batches import derive_seed
 from softaug.lab.training.evaluate import chunks
 from softaug.lab.training.logging import num_cores
 from softaug.lab.training.setup import load_images
-from softaug.metrics import shifted
+from softaug.metrics import shift_images
 from softaug.transforms.operations import OPERATIONS, apply_operation
 
 WHO = "curves"
@@ -220,7 +220,7 @@ def harm(
     """
     if name == CROP:
         places = Generator().manual_seed(derive_seed(draw, round(1e6 * x), first))
-        return shifted(images, 1 - x, generator=places, fill=tuple(crop_fill))
+        return shift_images(images, 1 - x, generator=places, fill=tuple(crop_fill))
     turn = (torch.arange(len(images)) + first + draw) % 2
     return apply_operation(name, images, x * (1 - 2 * turn.double()), fill=OPERATION_FILL)
 
@@ -236,7 +236,7 @@ def mean_guesses(subject: Subject, visible: float, console: Console) -> Tensor:
     with progress(console, num, "images") as show:
         for images, labels in stretches(subject):
             places = Generator().manual_seed(derive_seed(done))
-            cropped = shifted(images, visible, generator=places, fill=subject.fill)
+            cropped = shift_images(images, visible, generator=places, fill=subject.fill)
             for run in subject.runs:
                 total.index_add_(0, labels, predict(run, cropped).cpu().double().softmax(1))
             done += len(images)

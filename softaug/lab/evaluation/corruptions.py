@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from torch import Generator, Tensor
 
 from softaug.lab.training.batches import derive_seed
-from softaug.metrics import noisy, occlude, shifted
+from softaug.metrics import add_noise, occlude, shift_images
 
 Harm = Callable[[Tensor, float, Generator], Tensor]
 HarmName = Literal["occlusion", "shift", "noise"]
@@ -42,11 +42,11 @@ def _occlude(images: Tensor, share: float, places: Generator, fill: tuple[int, .
 
 
 def _shift(images: Tensor, visible: float, places: Generator, fill: tuple[int, ...]) -> Tensor:
-    return shifted(images, visible, generator=places, fill=fill)
+    return shift_images(images, visible, generator=places, fill=fill)
 
 
 def _noise(images: Tensor, sd: float, draws: Generator) -> Tensor:
-    return noisy(images, sd, generator=draws)
+    return add_noise(images, sd, generator=draws)
 
 
 def harmed(ordeal: Ordeal, place: int, draw: int, chunk: int, images: Tensor) -> Tensor:

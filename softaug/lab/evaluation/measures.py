@@ -23,16 +23,16 @@ from softaug.metrics import (
     class_count,
     class_error,
     class_nll,
-    confusion,
+    confusion_matrix,
     error,
     fit_temperature,
     image_brier,
     image_error,
     image_gap,
     image_nll,
-    knn_answers,
+    knn_predict,
     reliability,
-    summed_gap,
+    sum_gaps,
 )
 
 DIGITS = 6
@@ -70,7 +70,7 @@ def per_class(logits: Tensor, labels: Tensor) -> dict[str, Any]:
         "error": _known(class_error(logits, labels)),
         "nll": _known(class_nll(logits, labels)),
         "brier": _known(class_brier(logits.softmax(1), labels)),
-        "confusion": confusion(logits, labels).tolist(),
+        "confusion": confusion_matrix(logits, labels).tolist(),
     }
 
 
@@ -249,7 +249,7 @@ def image_intervals(
     for name, values in image_values(evaluation, kept).items():
         found |= {key: [one.low, one.high] for key, one in bootstrap_intervals(values).items()}
         gaps = image_gap(kept[f"{name}_logits"].softmax(1), kept[f"{name}_labels"])
-        ece = bootstrap_interval(gaps, summed_gap)
+        ece = bootstrap_interval(gaps, sum_gaps)
         ends = [max(ece.low, 0.0), min(ece.high, 1.0)]
         found[set_key(name, evaluation["split"], "ece_15")] = ends
     return found
@@ -301,7 +301,7 @@ def neighbour_errors(
     kept: dict[str, Tensor] = {}
     for (name, note), net in zip(KINDS.items(), (backbone, untrained, pixels), strict=True):
         known, asked = (_all(net, recipe, part, tick, note) for part in (data.train, test))
-        answers = knn_answers(known, data.train.labels, asked, k=found["neighbours"])
+        answers = knn_predict(known, data.train.labels, asked, k=found["neighbours"])
         kept[f"{name}_wrong"] = answers.cpu() != test.labels.cpu()
         found[f"{name}_error"] = float(kept[f"{name}_wrong"].double().mean())
     return found, kept

@@ -177,7 +177,7 @@ def bootstrap_interval(
 
     `values` is [N]: `image_error`, `image_nll`, `image_brier`. For what is not a mean give
     rows [N, F] and a `statistic` that turns means over images [R, F] into [R] numbers:
-    `bootstrap_interval(image_gap(probs, labels), summed_gap)` is the calibration error's. A
+    `bootstrap_interval(image_gap(probs, labels), sum_gaps)` is the calibration error's. A
     resample adds noise to every bin and so to that error; therefore the resamples' median is
     laid on the value, which is always inside. What noise is in the value itself stays, more
     the more the confidences spread: do not judge the difference of two models by it. The

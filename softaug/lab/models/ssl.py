@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from softaug.checks import check_whole, describe, refuse
-from softaug.softening import global_sum
+from softaug.softening import all_reduce_sum
 from softaug.tensor_checks import eager_on_cpu
 
 
@@ -173,7 +173,7 @@ def cross_correlation(z1: Tensor, z2: Tensor, weights: Tensor | None = None) -> 
 
     A pair counts in all means, variances and products by its weight: one of weight 0 might as
     well not be there, one of weight 2 is there twice; only ratios of weights matter. Sums are
-    over all processes, which then must call this together; see `global_sum` on gradients.
+    over all processes, which then must call this together; see `all_reduce_sum` on gradients.
 
     >>> z = torch.tensor([[1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]])
     >>> cross_correlation(z, -z).round(decimals=3)
@@ -187,13 +187,13 @@ def cross_correlation(z1: Tensor, z2: Tensor, weights: Tensor | None = None) -> 
 
 
 def _correlation(both: Tensor, worth: Tensor) -> Tensor:
-    sums = global_sum(torch.cat([(worth * both).sum(0), worth.sum(0)]))
+    sums = all_reduce_sum(torch.cat([(worth * both).sum(0), worth.sum(0)]))
     total = torch.where(sums[-1] > 0, sums[-1], 1)  # all-zero weights give no correlation, not NaN
     away = both - sums[:-1] / total
     first, second = away.chunk(2, dim=1)
     products = (worth * first).T @ second
     squares = (worth * away.square()).sum(0)
-    means = global_sum(torch.cat([squares, products.flatten()])) / total
+    means = all_reduce_sum(torch.cat([squares, products.flatten()])) / total
     sd1, sd2 = (means[: len(squares)] + _EPSILON).sqrt().chunk(2)
     return means[len(squares) :].view_as(products) / (sd1[:, None] * sd2)
 

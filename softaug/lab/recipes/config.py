@@ -198,7 +198,7 @@ class LossSpec:
 
     soften: Literal["none", "target", "weight", "both"] = "none"
     """none is hard augmentation"""
-    weighting: Literal["sample", "batch_mean", "normalised"] = "sample"
+    weighting: Literal["sample", "batch_mean", "normalized"] = "sample"
     """how weights enter a batch: the equation's way, the release's, or scaled to mean 1"""
     label_smoothing: float = 0.0
     """the paper's alpha: what the other classes get of an unsoftened label"""

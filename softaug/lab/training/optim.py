@@ -12,7 +12,7 @@ from softaug.lab.recipes.config import Compute, Optim
 from softaug.lab.training.augmentation import HiddenMixing
 from softaug.lab.training.distributed import DistContext
 from softaug.lab.training.logging import Stopwatch
-from softaug.label import MixedLabel, SoftLabel, main_label
+from softaug.label import MixedLabel, SoftLabel, get_main_label
 from softaug.losses import SoftLoss
 from softaug.pacing import Pacer
 
@@ -242,7 +242,7 @@ class Learner(Descent):
         if self.pacer is not None:
             own = sample if self.pacer.by == "sample" else None
             self.pacer.watch(logits, label, sample=own)
-        wrong = logits.detach().argmax(1) != main_label(label)
+        wrong = logits.detach().argmax(1) != get_main_label(label)
         return torch.stack([losses.detach().float(), wrong.float()], dim=1)
 
     def _answer(self, step: int, images: Tensor, label: AnyLabel) -> tuple[Tensor, AnyLabel]:

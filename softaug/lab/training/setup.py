@@ -23,7 +23,7 @@ from softaug.lab.training.optim import Learner
 from softaug.lab.training.run_dir import RunOptions
 from softaug.losses import SoftLoss
 from softaug.online_smoothing import OnlineSmoothing
-from softaug.transforms.curves import curves_file
+from softaug.transforms.curves import find_curves_file
 
 
 class TrainingData(NamedTuple):
@@ -134,7 +134,7 @@ def fingerprint(data: TrainingData) -> dict[str, Any]:
 def files_sha256(recipe: Recipe) -> dict[str, str]:
     """What tells that the files which a recipe names are still the same."""
     curves, prior = recipe.augment.curves, recipe.loss.prior
-    files = {} if curves in (None, "naive") else {"augment.curves": curves_file(str(curves))}
+    files = {} if curves in (None, "naive") else {"augment.curves": find_curves_file(str(curves))}
     if prior not in ("uniform", "coarse"):
         files["loss.prior"] = Path(prior)
     return {

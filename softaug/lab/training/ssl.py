@@ -32,7 +32,7 @@ from softaug.lab.training.trainer import Job, run_job
 from softaug.metrics import knn_accuracy
 from softaug.pair_weights import pair_weight
 from softaug.transforms import TwoViews, Views
-from softaug.transforms.two_views import view_key
+from softaug.transforms.two_views import make_view_key
 
 PairNet = SimSiam | BarlowTwins
 
@@ -90,7 +90,7 @@ class PairLearner(Descent):
             return (output[2], output[3]), losses
         first, second = output
         loss = barlow_twins_loss(first, second, self._weights(views), self.method.redundancy)
-        # One loss of all pairs, the same in every process: see `global_sum` on its gradient.
+        # One loss of all pairs, the same in every process: see `all_reduce_sum` on its gradient.
         self.descend(loss[None], self.team.world_size)
         return (first, second), loss
 
@@ -171,7 +171,7 @@ def windows_of_files(source: FolderImages, views: TwoViews, index: Tensor, key: 
     The same views as `views` gives for the whole images, but for a grey level and for JPEGs so
     large that they are decoded smaller.
     """
-    cuts = [source.windows(index, views.crop, view_key(key, view)) for view in (0, 1)]
+    cuts = [source.windows(index, views.crop, make_view_key(key, view)) for view in (0, 1)]
     first, second = (views.finish(cut.images, view, key) for view, cut in enumerate(cuts))
     return Views(first, second, *(cut.params.boxes for cut in cuts))
 
@@ -184,7 +184,7 @@ def make_views(spec: ViewsSpec, size: int) -> TwoViews:
         spec.ratio,
         jitter=spec.jitter,
         jitter_p=spec.jitter_p,
-        grey_p=spec.grey_p,
+        gray_p=spec.grey_p,
         flip_p=spec.flip_p,
     )
 

@@ -10,7 +10,7 @@ from softaug.lab.evaluation.stats import (
     bootstrap_interval,
     bootstrap_intervals,
 )
-from softaug.metrics import calibration_error, image_gap, summed_gap
+from softaug.metrics import calibration_error, image_gap, sum_gaps
 
 
 def random_values(num=400, seed=0):
@@ -52,7 +52,7 @@ def test_calibration_error_equals_a_loop_over_resamples() -> None:
         float(calibration_error(probs[picks], labels[picks], bins=15))
         for picks in slow_resamples(300, 100, seed=0)
     ]
-    found = bootstrap_interval(image_gap(probs, labels), summed_gap, num_resamples=100)
+    found = bootstrap_interval(image_gap(probs, labels), sum_gaps, num_resamples=100)
     value = float(calibration_error(probs, labels, bins=15))
     assert found.value == pytest.approx(value)
     assert [found.low, found.high] == pytest.approx(slow_ends(slow, value), rel=1e-6)
@@ -65,10 +65,10 @@ def test_a_calibration_error_is_inside_its_interval_where_all_of_it_is_noise() -
         probs = (2 * torch.randn(300, 10, generator=generator)).softmax(1)
         labels = torch.multinomial(probs, 1, generator=generator)[:, 0]  # calibrated
         rows = image_gap(probs, labels)
-        found = bootstrap_interval(rows, summed_gap, num_resamples=200)
+        found = bootstrap_interval(rows, sum_gaps, num_resamples=200)
         assert found.low < found.value < found.high
         means = [rows[picks].mean(0) for picks in slow_resamples(300, 200, seed=0)]
-        outside += float(summed_gap(torch.stack(means)).quantile(0.025)) > found.value
+        outside += float(sum_gaps(torch.stack(means)).quantile(0.025)) > found.value
     assert outside > 0, "percentiles alone would leave some out"
 
 
@@ -95,7 +95,7 @@ def test_difference_is_of_the_same_images() -> None:
 def test_difference_of_calibration_errors() -> None:
     (ours, labels), (theirs, _) = random_model(1), random_model(2)
     rows = [image_gap(probs, labels) for probs in (ours, theirs)]
-    found = bootstrap_difference(*rows, summed_gap, num_resamples=100)
+    found = bootstrap_difference(*rows, sum_gaps, num_resamples=100)
     slow = [
         float(
             calibration_error(ours[p], labels[p], 15) - calibration_error(theirs[p], labels[p], 15)
@@ -103,7 +103,7 @@ def test_difference_of_calibration_errors() -> None:
         for p in slow_resamples(300, 100, seed=0)
     ]
     assert found.low == pytest.approx(slow_ends(slow, found.value)[0], rel=1e-6)
-    swapped = bootstrap_difference(*rows[::-1], summed_gap, num_resamples=100)
+    swapped = bootstrap_difference(*rows[::-1], sum_gaps, num_resamples=100)
     assert (swapped.value, swapped.low) == pytest.approx((-found.value, -found.high))
 
 
@@ -133,7 +133,7 @@ def test_ten_thousand_images_a_thousand_times_take_less_than_two_seconds() -> No
         (torch.zeros(3, 2), {}, r"tensor \[N\]"),
         ([0.0, 1.0], {}, "tensor"),
         (torch.tensor([0.0, math.nan]), {}, r"finite, got nan \(image 1\)"),
-        (torch.zeros(3), {"statistic": summed_gap}, r"\[N, F\]"),
+        (torch.zeros(3), {"statistic": sum_gaps}, r"\[N, F\]"),
         (torch.zeros(3, 2), {"statistic": torch.sum}, r"statistic must turn means \[R, F\]"),
         (torch.zeros(3), {"level": 95}, "level must be between 0 and 1"),
         (torch.zeros(3), {"num_resamples": 0}, "num_resamples must be a whole number >= 1"),

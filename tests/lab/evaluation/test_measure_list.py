@@ -13,7 +13,7 @@ from softaug.lab.evaluation.measures import (
     scale,
 )
 from softaug.lab.evaluation.stats import bootstrap_interval
-from softaug.metrics import calibration_summary, image_gap, summed_gap
+from softaug.metrics import calibration_summary, image_gap, sum_gaps
 
 NUM, DRAWS = 120, 3
 
@@ -93,7 +93,7 @@ def test_intervals_are_those_of_the_bootstrap(listed, evaluation, kept):
     alone = bootstrap_interval(harmed)
     assert listed["shift/0.6"]["interval"] == pytest.approx([alone.low, alone.high])
     gaps = image_gap(kept["v2_logits"].softmax(1), kept["v2_labels"])
-    ece = bootstrap_interval(gaps, summed_gap)
+    ece = bootstrap_interval(gaps, sum_gaps)
     assert listed["v2/ece_15"]["interval"] == pytest.approx([ece.low, ece.high])
 
 
@@ -102,7 +102,7 @@ def test_the_interval_of_an_ece_ends_at_zero(evaluation, kept):
     calm = torch.tensor([[0.0, 0.0, *[-99.0] * 5]]).expand(NUM, 7).clone()  # half are right
     changed = {"test_logits": calm, "test_labels": labels}
     low, high = image_intervals(evaluation, kept | changed)["ece_15"]
-    unbounded = bootstrap_interval(image_gap(calm.softmax(1), labels), summed_gap)
+    unbounded = bootstrap_interval(image_gap(calm.softmax(1), labels), sum_gaps)
     assert unbounded.low < 0 == low < high == unbounded.high
 
 

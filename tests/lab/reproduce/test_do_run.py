@@ -15,7 +15,7 @@ from softaug.lab.reproduce import run_one as module
 from softaug.lab.reproduce.plan import LOCK, GridOptions, Outcome, state_of
 from softaug.lab.reproduce.run_one import attempt, do_run, is_done
 from softaug.lab.training.trainer import StoppedError
-from softaug.metrics import confusion
+from softaug.metrics import confusion_matrix
 
 
 def times(folder):
@@ -84,7 +84,7 @@ def test_an_evaluation_that_meets_numbers_that_are_not_finite_is_a_divergence(
 ):
     monkeypatch.setattr(module, "_train", lambda *_: None)
     broken = torch.full((2, 3), torch.nan), torch.tensor([0, 1])
-    monkeypatch.setattr(module, "_evaluate", lambda *_: confusion(*broken))
+    monkeypatch.setattr(module, "_evaluate", lambda *_: confusion_matrix(*broken))
     assert "logits must be finite" in attempt(grid_run(tmp_path), OPTIONS).diverged
 
 

@@ -39,7 +39,7 @@ MIXINGS = {
 LOSSES = {
     "hard": LossSpec(),
     "target": LossSpec("target"),
-    "weight": LossSpec("weight", "normalised"),
+    "weight": LossSpec("weight", "normalized"),
     "both": LossSpec("both"),
     "batch mean": LossSpec("both", "batch_mean"),
     "prior": LossSpec("both", prior="prior.json"),

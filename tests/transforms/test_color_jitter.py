@@ -8,7 +8,7 @@ import torch
 from torchvision.transforms.v2 import functional as theirs
 
 from softaug import DrawKey
-from softaug.transforms import ColourJitter
+from softaug.transforms import ColorJitter
 from softaug.transforms import operations as chosen
 from softaug.transforms.color_jitter import ADJUST
 from softaug.transforms.photometric import adjust_brightness, adjust_contrast, adjust_saturation
@@ -46,33 +46,33 @@ def test_each_adjustment_gives_torchvisions_pixels(ours, peer):
 
 
 def one_by_one(images, params, adjust):
-    """Each image by itself: its adjustments in its order, then grey."""
+    """Each image by itself: its adjustments in its order, then gray."""
     out = []
-    for image, amount, order, jittered, grey, _ in zip(images, *params, strict=True):
+    for image, amount, order, jittered, gray, _ in zip(images, *params, strict=True):
         for index in order.tolist() if jittered else ():
             image = adjust(index, image, amount[index])
-        out.append(theirs.rgb_to_grayscale(image, 3) if grey else image)
+        out.append(theirs.rgb_to_grayscale(image, 3) if gray else image)
     return torch.stack(out)
 
 
 def test_each_image_has_its_adjustments_in_its_own_order():
-    images, jitter = pictures(), ColourJitter()
+    images, jitter = pictures(), ColorJitter()
     params = jitter.draw(images, key=key())
     expected = one_by_one(images, params, lambda i, x, a: ADJUST[i](x[None], a[None])[0])
     assert torch.equal(jitter.apply(images, params), expected)
 
 
 def test_four_in_a_row_are_torchvisions_but_for_rounding():
-    images, jitter = pictures(), ColourJitter()
+    images, jitter = pictures(), ColorJitter()
     params = jitter.draw(images, key=key())
     expected = one_by_one(images, params, lambda i, x, a: THEIRS[i](x, float(a)))
     away = (jitter.apply(images, params).int() - expected.int()).abs()
-    assert int(away.max()) <= 3  # a grey level of the hue, then more contrast
+    assert int(away.max()) <= 3  # a gray level of the hue, then more contrast
     assert float((away > 0).double().mean()) < 0.01
 
 
 def test_rows_and_masks_give_the_same_pixels(monkeypatch):
-    images, jitter = pictures(), ColourJitter()
+    images, jitter = pictures(), ColorJitter()
     params = jitter.draw(images, key=key())
     rows = jitter.apply(images, params)
     monkeypatch.setattr(chosen, "eager_on_cpu", lambda images: False)
@@ -80,7 +80,7 @@ def test_rows_and_masks_give_the_same_pixels(monkeypatch):
 
 
 def test_images_that_are_not_drawn_stay_as_they_are():
-    images, jitter = pictures(), ColourJitter(p=0.5, grey_p=0.0)
+    images, jitter = pictures(), ColorJitter(p=0.5, gray_p=0.0)
     params = jitter.draw(images, key=key())
     out = jitter.apply(images, params)
     assert 0 < int(params.jittered.sum()) < 80
@@ -91,20 +91,20 @@ def test_images_that_are_not_drawn_stay_as_they_are():
 
 def test_the_ends_of_grey_p_make_none_and_all_grey():
     images = pictures()
-    none = ColourJitter(p=0.0, grey_p=0.0)(images, torch.arange(80))[0]
-    grey = ColourJitter(p=0.0, grey_p=1.0)(images, torch.arange(80))[0]
+    none = ColorJitter(p=0.0, gray_p=0.0)(images, torch.arange(80))[0]
+    gray = ColorJitter(p=0.0, gray_p=1.0)(images, torch.arange(80))[0]
     assert torch.equal(none, images)
-    assert torch.equal(grey, theirs.rgb_to_grayscale(images, 3))
+    assert torch.equal(gray, theirs.rgb_to_grayscale(images, 3))
 
 
 def test_widths_of_0_change_nothing():
     images = pictures()
-    out, _ = ColourJitter(0, 0, 0, 0, p=1.0, grey_p=0.0)(images, torch.arange(80))
+    out, _ = ColorJitter(0, 0, 0, 0, p=1.0, gray_p=0.0)(images, torch.arange(80))
     assert torch.equal(out, images)
 
 
 def test_amounts_are_even_within_their_widths():
-    jitter = ColourJitter(0.4, 0.3, 1.5, 0.1)
+    jitter = ColorJitter(0.4, 0.3, 1.5, 0.1)
     amount = jitter.draw(torch.zeros(40_000, 1, 1, 1), key=key(40_000)).amount
     ends = torch.tensor([[0.6, 0.7, 0.0, -0.1], [1.4, 1.3, 2.5, 0.1]]).double()
     low, high = ends
@@ -117,23 +117,23 @@ def test_amounts_are_even_within_their_widths():
 
 
 def test_every_order_is_equally_likely():
-    order = ColourJitter().draw(torch.zeros(24_000, 1, 1, 1), key=key(24_000)).order
+    order = ColorJitter().draw(torch.zeros(24_000, 1, 1, 1), key=key(24_000)).order
     found, counts = order.unique(dim=0, return_counts=True)
     assert [tuple(row) for row in found.tolist()] == sorted(itertools.permutations(range(4)))
     assert float((counts - 1000).abs().max()) < 5 * 1000**0.5
 
 
 def test_shares_of_jittered_and_grey_images_are_p_and_grey_p():
-    params = ColourJitter(p=0.8, grey_p=0.2).draw(torch.zeros(40_000, 1, 1, 1), key=key(40_000))
+    params = ColorJitter(p=0.8, gray_p=0.2).draw(torch.zeros(40_000, 1, 1, 1), key=key(40_000))
     assert float(params.jittered.double().mean()) == pytest.approx(0.8, abs=0.008)
-    assert float(params.grey.double().mean()) == pytest.approx(0.2, abs=0.008)
-    both = float((params.jittered & params.grey).double().mean())
+    assert float(params.gray.double().mean()) == pytest.approx(0.2, abs=0.008)
+    both = float((params.jittered & params.gray).double().mean())
     assert both == pytest.approx(0.16, abs=0.008)
 
 
 @pytest.mark.parametrize("sizes", [[1] * 80, [33, 47]], ids=["ones", "two"])
 def test_a_key_gives_the_same_pixels_in_any_batch(sizes):
-    images, jitter = pictures(), ColourJitter()
+    images, jitter = pictures(), ColorJitter()
     index = torch.arange(80)
     parts = zip(images.split(sizes), index.split(sizes), strict=True)
     found = torch.cat([jitter(x, i, key=DrawKey(0, 0, i))[0] for x, i in parts])
@@ -142,13 +142,13 @@ def test_a_key_gives_the_same_pixels_in_any_batch(sizes):
 
 def test_grey_images_and_labels_pass():
     images = pictures(channels=1)
-    out, label = ColourJitter(0, 0, 0.4, 0.1, p=1.0, grey_p=1.0)(images, torch.arange(80))
+    out, label = ColorJitter(0, 0, 0.4, 0.1, p=1.0, gray_p=1.0)(images, torch.arange(80))
     assert torch.equal(out, images)  # one channel has neither saturation nor hue
     assert label.retained.tolist() == [1.0] * 80
 
 
 def test_float_images_are_jittered_alike():
-    images, jitter = pictures(), ColourJitter()
+    images, jitter = pictures(), ColorJitter()
     params = jitter.draw(images, key=key())
     wide = jitter.apply(images.double() / 255, params)
     assert wide.dtype == torch.float64
@@ -163,12 +163,12 @@ def test_float_images_are_jittered_alike():
         ({"saturation": "0.4"}, "saturation must be a number >= 0, got str 0.4"),
         ({"hue": 0.6}, r"hue must be a number in 0\.\.0.5, got float 0.6"),
         ({"p": 1.1}, r"p must be a number in 0\.\.1"),
-        ({"grey_p": True}, r"grey_p must be a number in 0\.\.1"),
+        ({"gray_p": True}, r"gray_p must be a number in 0\.\.1"),
     ],
 )
 def test_settings_that_mean_nothing_are_refused(settings, message):
-    with pytest.raises(ValueError, match=f"ColourJitter: {message}"):
-        ColourJitter(**settings)
+    with pytest.raises(ValueError, match=f"ColorJitter: {message}"):
+        ColorJitter(**settings)
 
 
 @pytest.mark.parametrize(
@@ -179,5 +179,5 @@ def test_settings_that_mean_nothing_are_refused(settings, message):
     ],
 )
 def test_images_that_are_no_pictures_are_refused(images, message):
-    with pytest.raises(ValueError, match=f"ColourJitter: .*{message}"):
-        ColourJitter()(images, torch.arange(2))
+    with pytest.raises(ValueError, match=f"ColorJitter: .*{message}"):
+        ColorJitter()(images, torch.arange(2))
