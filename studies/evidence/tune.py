@@ -1,8 +1,8 @@
-"""What docs/evidence.md chose on held-out images: one network for each setting that was tried.
+"""Try settings on held-out images: the choices of docs/results/evidence.md, a network each.
 
-    python docs/tune_evidence.py RUNS [--processes 2]
+    python -m studies.evidence.tune RUNS [--processes 2]
 
-Finished runs are only read, broken ones go on. Writes docs/results/evidence/tuning.json.
+Finished runs are only read, interrupted ones resume. Writes tuning.json.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-KEPT = Path(__file__).parent / "results" / "evidence" / "tuning.json"
+KEPT = Path(__file__).with_name("tuning.json")
 BUDGET = {"data.per-class": 500, "data.validation": 5000, "epochs": 40, "seed": 0, "threads": 1}
 BASELINE = [
     (64, 0.05),
@@ -39,7 +39,7 @@ SOFT = [  # sigma, k, what softens, label smoothing
 
 
 def trials() -> list[tuple[str, dict[str, Any]]]:
-    """(arm, changes) of every run."""
+    """Return (arm, changes) of every run."""
     names = ("augment.crop.sigma", "augment.crop.k", "loss.soften", "loss.label-smoothing")
     hard = [("hard", {"batch": batch, "optim.lr": lr}) for batch, lr in BASELINE]
     soft = [("soft-mild", CHOSEN | dict(zip(names, each, strict=True))) for each in SOFT]
@@ -47,26 +47,26 @@ def trials() -> list[tuple[str, dict[str, Any]]]:
 
 
 def folder(runs: Path, arm: str, changes: dict[str, Any]) -> Path:
-    """Named by what was changed."""
+    """Return the folder of a trial, named by what was changed."""
     return runs / "-".join([arm, *(f"{name.split('.')[-1]}{v}" for name, v in changes.items())])
 
 
 def train(out: Path, arm: str, changes: dict[str, Any]) -> None:
-    """One network; one thread, so that its bits repeat."""
+    """Train one network with one thread, so that its bits repeat."""
     words = [f"--{name}={value}" for name, value in {**BUDGET, **changes, "out": out}.items()]
     command = [sys.executable, "-m", "softaug", "train", f"cifar10-resnet8-s2-{arm}", *words]
     subprocess.run(command, check=True)
 
 
 def held_out(out: Path) -> dict[str, float]:
-    """In % where it is a share."""
+    """Return error, NLL and ECE on the held-out images."""
     result = json.loads((out / "result.json").read_text())
     assert result["split"] == "validation"
     return {"error": result["error"], "nll": result["nll"], "ece": result["ece"]}
 
 
 def main() -> None:
-    """All trials, then the file."""
+    """Run all trials, then write the file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", type=Path)
     parser.add_argument("--processes", type=int, default=2)

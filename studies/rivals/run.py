@@ -1,9 +1,9 @@
-"""The runs of docs/rivals.md: every arm with every seed, then three comparisons.
+"""Train every arm of docs/results/rivals.md with every seed, then compare them.
 
-    python docs/run_rivals.py RUNS --tune             # first: strengths, on held-out images
-    python docs/run_rivals.py RUNS [--seeds 3] [--processes 2]
+    python -m studies.rivals.run RUNS --tune             # first: strengths, on held-out images
+    python -m studies.rivals.run RUNS [--seeds 3] [--processes 2]
 
-Finished runs are only read, broken ones go on: the same command can be given again.
+Finished runs are only read, interrupted ones resume.
 """
 
 import argparse
@@ -47,20 +47,20 @@ def softaug(*words: object) -> None:
 
 
 def train(folder: Path, arm: str, seed: int, *changes: object) -> None:
-    """One network; one thread, so that its bits repeat."""
+    """Train one network with one thread, so that its bits repeat."""
     words = [f"{FAMILY}-{arm}", *BUDGET, "--seed", seed, "--threads", 1, "--out", folder, *changes]
     softaug("train", *words)
 
 
 def train_and_measure(folder: Path, arm: str, seed: int) -> None:
-    """One network, and what it makes of the test images."""
+    """Train one network and evaluate it on the test images."""
     train(folder, arm, seed)
     if not (folder / "evaluation.json").exists():
         softaug("evaluate", folder, "--draws", 1)
 
 
 def tune(runs: Path, pool: ThreadPoolExecutor) -> None:
-    """Each strength with seed 0; errors on held-out images go into RUNS/tuning.json."""
+    """Train each strength with seed 0; write errors on held-out images to RUNS/tuning.json."""
     todo = [(arm, f"--{name}", value) for arm, (name, values) in TRIALS.items() for value in values]
     folders = [runs / "tuning" / f"{arm}-{value:g}" for arm, _, value in todo]
     list(pool.map(lambda folder, trial: train(folder, trial[0], 0, *trial[1:]), folders, todo))
@@ -78,13 +78,13 @@ def _held_out(folder: Path) -> dict[str, float]:
 
 
 def compare(runs: Path, arms: Sequence[str], seeds: int, out: str) -> None:
-    """All arms with the first."""
+    """Compare all arms with the first."""
     folders = [runs / f"{arm}-seed{seed}" for arm in arms for seed in range(seeds)]
     softaug("compare", *folders, "--out", runs / out)
 
 
 def main() -> None:
-    """All runs, `--processes` at a time, then the comparisons."""
+    """Do all runs, `--processes` at a time, then the comparisons."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", type=Path)
     parser.add_argument(

@@ -1,52 +1,57 @@
-"""Keep the numbers of every finished run, and put the tables and plots into docs/evidence.md.
+"""Keep the numbers of every finished run, and write tables and charts of docs/results/evidence.md.
 
-    python docs/collect_evidence.py softaug-reproduce/cpu
+    python -m studies.evidence.collect softaug-reproduce/cpu
 
-Without a folder they are made again from docs/results/evidence.
+Without a folder they are made again from runs/. Every measure of every arm: tables.md.
 """
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
-from collect_runs import put_between_markers
-from kept_runs import (
+
+from softaug.lab.evaluation.stats import estimate
+from softaug.lab.recipes.budgets import EPOCHS, SOFT, budget_name, crop_arm
+from softaug.lab.recipes.paper_figures import FAR, MILD, find_tables
+from studies.collect import (
+    ALL_MEASURES,
     ECE,
     ERROR,
     HIDDEN,
-    NLL,
-    SHOWN,
+    IMAGES,
+    MAIN_MEASURES,
+    PAGES,
     Measure,
     Values,
     as_table,
     by_seed,
     differences,
-    draw_over_epochs,
-    keep,
+    estimate_over_seeds,
+    format_spread,
+    keep_runs,
     means,
-    read,
-    spread,
+    plot_over_epochs,
+    put_between_markers,
+    read_runs,
+    write_tables,
 )
 
-from softaug.lab.evaluation.stats import estimate
-from softaug.lab.recipes.budgets import EPOCHS, SOFT, budget_name, crop_arm
-from softaug.lab.recipes.paper_figures import FAR, MILD, find_tables
-
-DOCS = Path(__file__).parent
-PAGE, KEPT = DOCS / "evidence.md", DOCS / "results" / "evidence"
+KEPT = Path(__file__).parent
+PAGE = PAGES / "evidence.md"
 STUDIES = ("evidence", "variants", "budgets")
 MIDDLE = "cifar10", 40
 
 
 def evidence_recipes() -> dict[str, None]:
-    """Names of all rows of the studies, in their order."""
+    """Return the names of all rows of the studies, in their order."""
     return dict.fromkeys(name for study in find_tables(STUDIES) for name in study.recipes)
 
 
 def arms_of(values: Values, data: str, epochs: int) -> dict[str, str]:
-    """Names of the arms that have runs, in the studies' order."""
+    """Return the arms that have runs, in the studies' order."""
     start = budget_name(data, epochs, "")
     return {
         name.removeprefix(start): name
@@ -56,7 +61,7 @@ def arms_of(values: Values, data: str, epochs: int) -> dict[str, str]:
 
 
 def pairs_of(values: Values, data: str, wanted: dict[str, tuple[str, str]]) -> Any:
-    """Those of the comparisons whose arms both have runs."""
+    """Return those of the comparisons whose arms both have runs."""
     full = {
         words: (budget_name(data, 40, first), budget_name(data, 40, second))
         for words, (first, second) in wanted.items()
@@ -85,10 +90,9 @@ POLICIES = {
 }
 
 
-def budgets(values: Values) -> str:
-    """Error, ECE and accuracy under occlusion by epochs and sigma."""
+def make_budgets(values: Values, shown: Sequence[Measure]) -> str:
+    """Make a table of measures by epochs and sigma."""
     arms = ["hard", *(crop_arm("target", *crop) for crop in SOFT["cifar10"])]
-    shown = (ERROR, ECE, HIDDEN[1])
     lines = [["arm", *(f"{m.head}: {epochs} epochs" for m in shown for epochs in EPOCHS)]]
     for arm in arms:
         cells = [_budget_cell(values, arm, epochs, m) for m in shown for epochs in EPOCHS]
@@ -100,12 +104,12 @@ def _budget_cell(values: Values, arm: str, epochs: int, measure: Measure) -> str
     name = budget_name("cifar10", epochs, arm)
     if name not in values:
         return "not run"
-    found = estimate(list(by_seed(values, name, measure.key).values()))
-    return f"{spread(found, measure)} (n = {found.n})"
+    found = estimate_over_seeds(values, name, measure)
+    return f"{format_spread(found, measure)} (n = {found.n})"
 
 
-def tuning() -> str:
-    """What was tried on held-out images."""
+def make_tuning() -> str:
+    """Make a table of what was tried on held-out images."""
     lines = [["arm", "settings", "error, %", "NLL", "ECE (10 bins), %"]]
     for row in json.loads((KEPT / "tuning.json").read_text()):
         settings = ", ".join(f"`{name}` {value}" for name, value in row["changes"].items())
@@ -115,53 +119,57 @@ def tuning() -> str:
 
 
 def plot_occlusion(values: Values) -> None:
-    """Accuracy by the share that is hidden."""
+    """Draw accuracy by the share that is hidden."""
     shares = [0, 20, 40, 60, 80]
     figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
     for arm in ("hard", "hard-labels-sigma0.1", MILD, "hard-labels-sigma0.3", FAR):
         name = budget_name(*MIDDLE, arm)
         whole = estimate([1 - error for error in by_seed(values, name, "error").values()])
-        hidden = [estimate(list(by_seed(values, name, m.key).values())) for m in HIDDEN]
+        hidden = [estimate_over_seeds(values, name, measure) for measure in HIDDEN]
         found = [whole, *hidden]
-        means = [100 * one.mean for one in found]
-        axes.errorbar(shares, means, [100 * (one.se or 0) for one in found], label=arm, capsize=2)
+        middles = [100 * one.mean for one in found]
+        axes.errorbar(shares, middles, [100 * (one.se or 0) for one in found], label=arm, capsize=2)
     axes.set(xlabel="share of the image hidden, %", ylabel="accuracy, %", xticks=shares)
     axes.set_title("CIFAR-10, 5,000 images, 40 epochs")
     axes.legend(frameon=False)
-    figure.savefig(DOCS / "evidence-occlusion.png", dpi=150)
+    figure.savefig(IMAGES / "evidence-occlusion.png", dpi=150)
 
 
 def plot_budgets(values: Values) -> None:
-    """Error, ECE and accuracy under occlusion by epochs."""
+    """Draw error, ECE and accuracy under occlusion by epochs."""
     figure, every = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
     soft = [crop_arm("target", *crop) for crop in SOFT["cifar10"]]
     arms = {a: {e: budget_name("cifar10", e, a) for e in EPOCHS} for a in ("hard", *soft)}
     for axes, measure in zip(every, (ERROR, ECE, HIDDEN[1]), strict=True):
-        draw_over_epochs(axes, values, measure, arms)
+        plot_over_epochs(axes, values, measure, arms)
     every[0].legend(frameon=False, fontsize="small")
-    figure.savefig(DOCS / "evidence-budgets.png", dpi=150)
+    figure.savefig(IMAGES / "evidence-budgets.png", dpi=150)
 
 
 def main() -> None:
-    """Collect, then write tables and plots."""
+    """Collect, then write tables and charts."""
     if sys.argv[1:]:
-        keep(Path(sys.argv[1]) / "runs", evidence_recipes(), KEPT / "runs")
-    values = read(KEPT / "runs")
-    for data in ("cifar10", "cifar100"):
-        put_between_markers(means(values, arms_of(values, data, 40)), PAGE, f"{data}-means")
-    told = {
-        "same-crop": (SAME_CROP, SHOWN),
-        "mild": (AGAINST_HARD, SHOWN),
-        "ways": (WAYS, (ERROR, NLL, ECE, HIDDEN[1])),
-        "policies": (POLICIES, (ERROR, NLL, ECE, HIDDEN[1])),
+        keep_runs(Path(sys.argv[1]) / "runs", evidence_recipes(), KEPT / "runs")
+    values = read_runs(KEPT / "runs")
+    groups = {
+        "same-crop": ("cifar10", SAME_CROP),
+        "mild": ("cifar10", AGAINST_HARD),
+        "ways": ("cifar10", WAYS),
+        "policies": ("cifar10", POLICIES),
+        "cifar100": ("cifar100", AGAINST_HARD),
     }
-    for name, (wanted, shown) in told.items():
-        pairs = pairs_of(values, "cifar10", wanted)
-        put_between_markers(differences(values, pairs, shown), PAGE, name)
-    pairs = pairs_of(values, "cifar100", AGAINST_HARD)
-    put_between_markers(differences(values, pairs, SHOWN), PAGE, "cifar100-differences")
-    put_between_markers(budgets(values), PAGE, "budgets")
-    put_between_markers(tuning(), PAGE, "tuning")
+    full = {
+        f"{data}, 40 epochs": means(values, arms_of(values, data, 40))
+        for data in ("cifar10", "cifar100")
+    }
+    for name, (data, wanted) in groups.items():
+        pairs = pairs_of(values, data, wanted)
+        put_between_markers(differences(values, pairs, MAIN_MEASURES), PAGE, name)
+        full[f"Differences: {name}"] = differences(values, pairs, ALL_MEASURES)
+    put_between_markers(make_budgets(values, [ERROR]), PAGE, "budgets")
+    full["Epochs and sigma"] = make_budgets(values, (ERROR, ECE, HIDDEN[1]))
+    full["Tried on held-out images, one seed each"] = make_tuning()
+    write_tables(KEPT / "tables.md", "Evidence: all measures", full)
     plot_occlusion(values)
     plot_budgets(values)
 

@@ -1,0 +1,1 @@
+"""Scripts and results of the studies behind docs/results; not part of the installed package."""
