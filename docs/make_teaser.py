@@ -1,4 +1,4 @@
-"""Draws docs/soft-crops.png, the picture of the README.
+"""Draws docs/images/soft-crops.png, the picture of the README.
 
     python docs/make_teaser.py
 
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from softaug import DrawKey, SoftCrop, confidence, retained
 
-OUT = Path(__file__).with_name("soft-crops.png")
+OUT = Path(__file__).parent / "images" / "soft-crops.png"
 WANTED = (1.0, 0.85, 0.65, 0.45, 0.25, 0.1)  # visible shares
 NUM_CLASSES, NUM_DRAWS = 10, 4000
 INK, MUTED, GRID, PAPER, ACCENT = "#1c2024", "#5b626a", "#e0e1dc", "#fcfcfa", "#00775a"

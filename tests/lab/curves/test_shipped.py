@@ -2,7 +2,6 @@
 
 import json
 from importlib.resources import files
-from pathlib import Path
 
 import pytest
 import torch
@@ -10,8 +9,8 @@ import torch
 from softaug import DrawKey, SoftPolicy
 from softaug.lab.curves.measure import MEASURABLE
 from softaug.transforms.curves import SHIPPED, read_curves
+from studies.curves.tables import PAGE, WITHOUT, make_table
 
-DOCS = Path(__file__).parents[3] / "docs"
 FOLDER = files("softaug.transforms") / "curves_data"
 each_file = pytest.mark.parametrize("name", ["cifar100"])
 
@@ -58,11 +57,9 @@ def test_a_policy_softens_by_them(name):
     assert not torch.equal(fitted.retained, naive.retained)
 
 
-def test_the_page_shows_the_numbers_of_the_files(monkeypatch):
-    monkeypatch.syspath_prepend(DOCS)
-    from curves_table import WITHOUT, table
-
-    page = (DOCS / "curves.md").read_text()
+def test_the_page_shows_the_numbers_of_the_files():
+    page = PAGE.read_text()
     for path, marker in ((FOLDER / "cifar100.json", "curves"), (WITHOUT, "curves-without")):
-        shown = f"<!-- {marker} -->\n{table(json.loads(path.read_text()))}\n<!-- /{marker} -->"
-        assert shown in page, "run python docs/curves_table.py FILE"
+        table = make_table(json.loads(path.read_text()))
+        shown = f"<!-- {marker} -->\n{table}\n<!-- /{marker} -->"
+        assert shown in page, "run python -m studies.curves.tables FILE"
