@@ -1,24 +1,31 @@
-"""Soft Augmentation: labels that soften with what an augmentation destroyed."""
+"""Soft Augmentation: labels that soften with what an augmentation destroyed.
 
-from softaug.draws import DrawKey
-from softaug.label import MixedLabel, SoftLabel
-from softaug.losses import SoftLoss
-from softaug.mixing import CutMix, Mixup
-from softaug.online_smoothing import OnlineSmoothing
-from softaug.pacing import Pacer
-from softaug.pair_weights import pair_weight
-from softaug.softening import confidence, retained
-from softaug.transforms import (
-    SoftAffine,
-    SoftCrop,
-    SoftCutout,
-    SoftErase,
-    SoftNoise,
-    SoftPolicy,
-    SoftResizedCrop,
-    UniformCrop,
-    UniformResizedCrop,
-)
+Names are imported when they are first used, so that `softaug --help` loads no torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from softaug.draws import DrawKey
+    from softaug.label import MixedLabel, SoftLabel
+    from softaug.losses import SoftLoss
+    from softaug.mixing import CutMix, Mixup
+    from softaug.online_smoothing import OnlineSmoothing
+    from softaug.pacing import Pacer
+    from softaug.pair_weights import pair_weight
+    from softaug.softening import confidence, retained
+    from softaug.transforms import (
+        SoftAffine,
+        SoftCrop,
+        SoftCutout,
+        SoftErase,
+        SoftNoise,
+        SoftPolicy,
+        SoftResizedCrop,
+        UniformCrop,
+        UniformResizedCrop,
+    )
 
 __version__ = "0.1.0"
 
@@ -44,3 +51,32 @@ __all__ = [
     "pair_weight",
     "retained",
 ]
+
+_MODULES = {
+    "CutMix": "mixing",
+    "DrawKey": "draws",
+    "MixedLabel": "label",
+    "Mixup": "mixing",
+    "OnlineSmoothing": "online_smoothing",
+    "Pacer": "pacing",
+    "SoftLabel": "label",
+    "SoftLoss": "losses",
+    "confidence": "softening",
+    "pair_weight": "pair_weights",
+    "retained": "softening",
+}  # of every other name: transforms
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name, or a part of the package, when it is first used (PEP 562)."""
+    if name in __all__:
+        value = getattr(import_module(f"softaug.{_MODULES.get(name, 'transforms')}"), name)
+        globals()[name] = value
+        return value
+    if name in ("metrics", "pacing", "transforms"):
+        return import_module(f"softaug.{name}")
+    raise AttributeError(f"module 'softaug' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

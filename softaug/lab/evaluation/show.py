@@ -24,8 +24,15 @@ from softaug.lab.data.jpeg import open_image
 from softaug.lab.data.load import FOLDER
 from softaug.lab.data.releases import FETCHED, release_of
 from softaug.lab.data.windows import refuse_file
-from softaug.lab.recipes.augment import WINDOWS, Crop, NormalOffsets, NormalWindows, UniformOffsets
-from softaug.lab.recipes.config import Augment, DataSpec, Recipe
+from softaug.lab.recipes.augment import (
+    WINDOWS,
+    Augment,
+    Crop,
+    NormalOffsets,
+    NormalWindows,
+    UniformOffsets,
+)
+from softaug.lab.recipes.config import DataSpec, Recipe
 from softaug.lab.training.augmentation import AnyTransform, build_transforms, scheduled
 from softaug.lab.training.command import read_recipe
 from softaug.label import SoftLabel

@@ -1,6 +1,9 @@
 """The paper's rows as recipes: frozen, typed, named."""
 
 from softaug.lab.recipes.augment import (
+    Augment,
+    Cutout,
+    Noise,
     NormalOffsets,
     NormalWindows,
     Pace,
@@ -10,14 +13,11 @@ from softaug.lab.recipes.augment import (
 from softaug.lab.recipes.catalog import entries, find
 from softaug.lab.recipes.config import (
     AnyRecipe,
-    Augment,
     BarlowTwinsSpec,
     Compute,
-    Cutout,
     DataSpec,
     LossSpec,
     Mix,
-    Noise,
     Optim,
     PairSpec,
     PretrainRecipe,

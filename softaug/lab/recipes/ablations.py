@@ -3,14 +3,14 @@
 from dataclasses import replace
 from typing import Literal
 
-from softaug.lab.recipes.augment import NormalOffsets, UniformOffsets
+from softaug.lab.recipes.augment import Cutout, Noise, NormalOffsets, UniformOffsets
 from softaug.lab.recipes.cifar import (
     hard_entry,
     randaugment_entry,
     soft_entry,
     soft_randaugment_entry,
 )
-from softaug.lab.recipes.config import Cutout, Mix, Noise
+from softaug.lab.recipes.config import Mix
 from softaug.lab.recipes.registry import DECAY, Entry, cropped, derive, softened, with_policy
 
 RELEASE_SIGMA = 0.375  # --crop 12 of 32 pixels in the release's commands

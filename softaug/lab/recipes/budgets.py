@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from softaug.lab.recipes.augment import NormalOffsets, Pace, UniformOffsets
-from softaug.lab.recipes.config import Augment, DataSpec, Optim, Recipe
+from softaug.lab.recipes.augment import Augment, NormalOffsets, Pace, UniformOffsets
+from softaug.lab.recipes.config import DataSpec, Optim, Recipe
 from softaug.lab.recipes.registry import (
     Entry,
     cropped,

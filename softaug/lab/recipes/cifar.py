@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any, Literal
 
-from softaug.lab.recipes.augment import NormalOffsets, UniformOffsets
-from softaug.lab.recipes.config import Augment, Cutout, DataSpec, LossSpec, Mix, Optim, Recipe
+from softaug.lab.recipes.augment import Augment, Cutout, NormalOffsets, UniformOffsets
+from softaug.lab.recipes.config import DataSpec, LossSpec, Mix, Optim, Recipe
 from softaug.lab.recipes.registry import DECAY, Entry, cropped, derive, root, softened, with_policy
 
 _UNSTATED = "not stated in the paper"

@@ -1,7 +1,7 @@
 """Rows for photographs: the paper's on ImageNet, and small ones on Imagenette."""
 
-from softaug.lab.recipes.augment import NormalWindows, UniformWindows
-from softaug.lab.recipes.config import WINDOWS_FIRST, Augment, DataSpec, Optim, Recipe
+from softaug.lab.recipes.augment import WINDOWS_FIRST, Augment, NormalWindows, UniformWindows
+from softaug.lab.recipes.config import DataSpec, Optim, Recipe
 from softaug.lab.recipes.registry import (
     Entry,
     cropped,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
-from softaug.lab.recipes.augment import Crop
-from softaug.lab.recipes.config import AnyRecipe, Augment, LossSpec, PretrainRecipe, Recipe
+from softaug.lab.recipes.augment import Augment, Crop
+from softaug.lab.recipes.config import AnyRecipe, LossSpec, PretrainRecipe, Recipe
 from softaug.lab.recipes.paper_numbers import PaperNumber, paper_numbers
 from softaug.lab.recipes.serialize import as_dict, differences
 

@@ -17,11 +17,10 @@ Digits have half of CIFAR's edge, and so have the lengths in pixels of their cro
 from dataclasses import replace
 from typing import Literal, get_args
 
-from softaug.lab.recipes.augment import UniformOffsets
+from softaug.lab.recipes.augment import Augment, UniformOffsets
 from softaug.lab.recipes.catalog import find
 from softaug.lab.recipes.config import (
     AnyRecipe,
-    Augment,
     DataSpec,
     PretrainRecipe,
     ProbeSpec,

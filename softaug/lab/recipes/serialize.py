@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, fields, is_dataclass
 from types import UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from softaug.checks import check_choice, describe, nearest, refuse
 from softaug.lab.recipes.augment import Pace
@@ -38,16 +38,20 @@ def as_of_today(values: Any) -> Any:
     """A recipe of whatever age, with fields that came later at what leaves all as it was."""
     for path, added in LATER.items():
         values = _with(values, path.split("."), added)
-    return _without_idle_pace(_with_max_shift(values))
+    return _without_idle_pace(_renamed(values))
 
 
-def _with_max_shift(values: Any) -> Any:
-    """The recipe with `max_shift` where uniform offsets once had a `reach`."""
+def _renamed(values: Any) -> Any:
+    """The recipe with today's names: `max_shift` was once `reach`, "normalized" "normalised"."""
     match values:
-        case {"augment": {"crop": {"reach": reach, **others}, "schedules": steps} as augment}:
-            renamed = json.loads(json.dumps(steps).replace('"crop.reach"', '"crop.max_shift"'))
+        case {"augment": {"crop": {"reach": reach, **others}} as augment}:
+            steps = json.dumps(augment.get("schedules")).replace("crop.reach", "crop.max_shift")
             crop = {"max_shift": reach, **others}
-            return {**values, "augment": {**augment, "crop": crop, "schedules": renamed}}
+            augment = {**augment, "crop": crop, "schedules": json.loads(steps)}
+            values = {**values, "augment": augment}
+    match values:
+        case {"loss": {"weighting": "normalised"} as loss}:
+            values = {**values, "loss": {**loss, "weighting": "normalized"}}
     return values
 
 
@@ -71,7 +75,7 @@ def _with(values: Any, path: list[str], added: Mapping[str, Any]) -> Any:
 
 def _build(kind: Any, value: Any, path: str) -> Any:
     """`value` as the type `kind`; `path` is its dotted name, empty for the recipe itself."""
-    if get_origin(kind) is UnionType:
+    if get_origin(kind) in (Union, UnionType):
         return _build_union(get_args(kind), value, path)
     if get_origin(kind) is Literal:
         check_choice("recipe", path, value, get_args(kind))

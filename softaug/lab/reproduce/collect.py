@@ -15,7 +15,8 @@ from softaug.lab.evaluation.evaluate import EVALUATION
 from softaug.lab.evaluation.measures import level_key, set_key
 from softaug.lab.evaluation.stats import estimate
 from softaug.lab.io import write_json
-from softaug.lab.recipes.config import AnyRecipe, Augment, Recipe
+from softaug.lab.recipes.augment import Augment
+from softaug.lab.recipes.config import AnyRecipe, Recipe
 from softaug.lab.recipes.paper_numbers import V2
 from softaug.lab.recipes.paper_tables import (
     PaperCell,

@@ -19,6 +19,7 @@ from softaug.checks import refuse
 from softaug.draws import DrawKey
 from softaug.lab.models.manifold_mixup import ManifoldMixup, ManifoldParams
 from softaug.lab.recipes.augment import (
+    Augment,
     Crop,
     NormalOffsets,
     NormalWindows,
@@ -26,7 +27,7 @@ from softaug.lab.recipes.augment import (
     UniformOffsets,
     UniformWindows,
 )
-from softaug.lab.recipes.config import Augment, Mix, Recipe
+from softaug.lab.recipes.config import Mix, Recipe
 from softaug.label import MixedLabel, SoftLabel
 from softaug.mixing import BatchMix, CutMix, Mixup
 from softaug.pacing import AccuracyHold, AccuracyLine, ConfidenceMatch, HeldOutGap, Pacer, Rule

@@ -16,7 +16,8 @@ from softaug.checks import refuse
 from softaug.draws import DrawKey, send
 from softaug.lab.data.folder import FolderImages
 from softaug.lab.data.images import Images, Source
-from softaug.lab.recipes.config import Augment, EpochPlan, Recipe
+from softaug.lab.recipes.augment import Augment
+from softaug.lab.recipes.config import EpochPlan, Recipe
 from softaug.lab.training.augmentation import (
     AnyTransform,
     Strength,

@@ -19,7 +19,8 @@ from softaug.lab.evaluation.show import (
     show_transforms,
 )
 from softaug.lab.recipes import NormalOffsets, NormalWindows, UniformOffsets, find
-from softaug.lab.recipes.config import WINDOWS_FIRST, Augment, DataSpec
+from softaug.lab.recipes.augment import WINDOWS_FIRST, Augment
+from softaug.lab.recipes.config import DataSpec
 from softaug.lab.training.augmentation import build_transforms
 from softaug.lab.training.batches import apply_transforms
 

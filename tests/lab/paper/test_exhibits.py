@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from softaug.lab.recipes import entries, find
-from softaug.lab.recipes import paper_figures as exhibits
-from softaug.lab.recipes.paper_figures import find_exhibits
+from softaug.lab.recipes.paper_figures import all_tables as exhibits
+from softaug.lab.recipes.paper_figures import find_tables
 from softaug.lab.recipes.paper_numbers import QUOTED, PaperNumber
 
 TABLES = [f"table{number}" for number in range(1, 10)]
@@ -15,7 +15,7 @@ STUDIES = ["evidence", "variants", "budgets", "self-paced", "pacing-rules"]
 
 
 def one(name):
-    (found,) = find_exhibits([name])
+    (found,) = find_tables([name])
     return found
 
 
@@ -40,13 +40,13 @@ def test_nine_tables_and_seven_figures_come_in_the_paper_s_order_before_studies(
 
 
 def test_all_leaves_studies_out_at_the_paper_s_scale_alone():
-    assert [exhibit.name for exhibit in find_exhibits(["all"], "paper")] == TABLES + FIGURES
-    assert len(find_exhibits(["all"], "smoke")) == len(exhibits())
+    assert [exhibit.name for exhibit in find_tables(["all"], "paper")] == TABLES + FIGURES
+    assert len(find_tables(["all"], "smoke")) == len(exhibits())
 
 
 def test_a_study_at_the_paper_s_scale_is_refused():
     with pytest.raises(ValueError, match=r"evidence is a study .* got scale paper"):
-        find_exhibits(["table1", "evidence"], "paper")
+        find_tables(["table1", "evidence"], "paper")
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -148,8 +148,8 @@ def test_the_points_of_panels_are_cells_of_rows():
 
 
 def test_all_is_every_exhibit_and_order_is_the_paper_s():
-    assert find_exhibits(["all"]) == list(exhibits())
-    assert [found.name for found in find_exhibits(["figure2", "table3", "figure2"])] == [
+    assert find_tables(["all"]) == list(exhibits())
+    assert [found.name for found in find_tables(["figure2", "table3", "figure2"])] == [
         "table3",
         "figure2",
     ]
@@ -163,5 +163,5 @@ def test_an_unknown_name_is_told_the_nearest(name, remedy):
     with pytest.raises(
         ValueError, match="name must be that of a table, figure or study"
     ) as refused:
-        find_exhibits(["table1", name])
+        find_tables(["table1", name])
     assert str(refused.value).endswith(remedy)

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from softaug.lab.recipes import find
-from softaug.lab.recipes import paper_figures as exhibits
-from softaug.lab.recipes.paper_figures import find_exhibits
+from softaug.lab.recipes.paper_figures import all_tables as exhibits
+from softaug.lab.recipes.paper_figures import find_tables
 from softaug.lab.recipes.scale import at_scale, scaled
 from softaug.lab.recipes.serialize import as_dict, differences
 
@@ -74,7 +74,7 @@ def test_networks_without_a_small_one_are_not_at_the_cpu_scale():
 
 
 def test_of_two_networks_that_become_one_the_first_row_has_it():
-    (table2,), (table3,) = find_exhibits(["table2"]), find_exhibits(["table3"])
+    (table2,), (table3,) = find_tables(["table2"]), find_tables(["table3"])
     there = scaled(table2, "cpu")["cifar100-wrn28-10-hard"]
     assert "stands for cifar100-resnet18-hard already" in there
     alone = scaled(table3, "cpu")["cifar100-wrn28-10-hard"]
@@ -86,7 +86,7 @@ def test_smoke_halves_lengths_in_pixels_and_keeps_sigma():
         at_scale(find(f"cifar100-resnet18-{arm}").recipe, "smoke").augment
         for arm in ("hard-aggressive", "cutout", "soft")
     )
-    assert aggressive.crop.reach == 8
+    assert aggressive.crop.max_shift == 8
     assert cutout.cutout.length == 4
     assert soft == find("cifar100-resnet18-soft").recipe.augment
 

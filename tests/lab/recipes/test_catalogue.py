@@ -71,9 +71,9 @@ def test_there_is_a_pair_for_every_soft_row():
 @pytest.mark.parametrize(("hard", "soft"), PAIRS)
 def test_a_soft_recipe_changes_only_crop_and_loss(hard, soft):
     changed = {line.split(":")[0] for line in changes(hard, soft)}
-    assert {"augment.crop.reach", "augment.crop.sigma", "loss.soften"} <= changed
+    assert {"augment.crop.max_shift", "augment.crop.sigma", "loss.soften"} <= changed
     assert changed <= {
-        "augment.crop.reach",
+        "augment.crop.max_shift",
         "augment.crop.sigma",
         "augment.schedules",
         "loss.soften",
@@ -96,7 +96,7 @@ def test_a_row_changes_one_part_of_its_parent():
 
 def test_the_paper_s_soft_arm_is_as_the_text_says():
     assert changes(f"{RESNET18}-hard", f"{RESNET18}-soft") == [
-        "augment.crop.reach: 4 -> (absent)",
+        "augment.crop.max_shift: 4 -> (absent)",
         "augment.crop.sigma: (absent) -> 0.3",
         'augment.schedules: [] -> [["crop.sigma", 0.001, 0.04]]',
         'loss.soften: "none" -> "both"',
@@ -121,7 +121,7 @@ def test_sigma_decays_at_the_paper_s_scale_on_cifar100_only():
     ("old", "new", "lines"),
     [
         ("hard", "label-smoothing", ["loss.label_smoothing: 0.0 -> 0.1"]),
-        ("hard", "hard-aggressive", ["augment.crop.reach: 4 -> 16"]),
+        ("hard", "hard-aggressive", ["augment.crop.max_shift: 4 -> 16"]),
         ("hard", "hard-paper-fill", ['augment.crop.fill: "data-mean" -> "black"']),
         ("soft", "hard-normal", ['loss.soften: "both" -> "none"']),
         ("soft", "soft-target", ['loss.soften: "both" -> "target"']),
@@ -230,9 +230,9 @@ def test_small_rows_crop_as_they_say():
         name: vars(find(f"cifar100-resnet8-s2-{name}").recipe.augment.crop)
         for name in ("hard", "hard-aggressive", "hard-normal", "soft", "soft-target", "soft-mild")
     }
-    reach = {name: crop["reach"] for name, crop in crops.items() if "reach" in crop}
+    max_shift = {name: crop["max_shift"] for name, crop in crops.items() if "max_shift" in crop}
     sigma = {name: crop["sigma"] for name, crop in crops.items() if "sigma" in crop}
-    assert reach == {"hard": 4, "hard-aggressive": 16}
+    assert max_shift == {"hard": 4, "hard-aggressive": 16}
     assert sigma == {"hard-normal": 0.3, "soft": 0.3, "soft-target": 0.3, "soft-mild": 0.1}
 
 

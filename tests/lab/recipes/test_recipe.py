@@ -18,7 +18,7 @@ from softaug.lab.recipes import (
     UniformWindows,
     find,
 )
-from softaug.lab.recipes.config import WINDOWS_FIRST
+from softaug.lab.recipes.augment import WINDOWS_FIRST
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,11 @@ from softaug.lab.recipes.config import WINDOWS_FIRST
         (DataSpec, {"validation": -1}, "data: validation must be a whole number >= 0"),
         (DataSpec, {"seed": 0.5}, "data: seed must be a whole number >= 0, got float 0.5"),
         (DataSpec, {"size": 7}, "data: size must be a whole number >= 8, got int 7"),
-        (UniformOffsets, {"reach": -1}, r"augment\.crop: reach must be a whole number >= 0"),
+        (
+            UniformOffsets,
+            {"max_shift": -1},
+            r"augment\.crop: max_shift must be a whole number >= 0",
+        ),
         (UniformOffsets, {"k": 0.0}, r"augment\.crop: k must be > 0 and finite, got 0\.0"),
         (UniformOffsets, {"fill": "blak"}, r"augment\.crop: fill .*did you mean 'black'"),
         (NormalOffsets, {"sigma": -0.1}, r"augment\.crop: sigma must be > 0.*got -0\.1"),
@@ -76,8 +80,8 @@ from softaug.lab.recipes.config import WINDOWS_FIRST
         (Augment, {"policy": "randaug"}, "augment: policy .*did you mean 'randaugment'"),
         (Augment, {"order": ("flip", "crop")}, "augment: order must hold each of policy, flip"),
         (Augment, {"order": ("flip", "flip", "crop", "policy")}, "augment: order must hold each"),
-        (Augment, {"schedules": (("crop.reach", 0.0, 0.1),)}, r"schedules: factor must be > 0"),
-        (Augment, {"schedules": (("crop.reach", 0.5, 1.1),)}, r"schedules: share .* 0\.\.1"),
+        (Augment, {"schedules": (("crop.max_shift", 0.0, 0.1),)}, r"schedules: factor must be > 0"),
+        (Augment, {"schedules": (("crop.max_shift", 0.5, 1.1),)}, r"schedules: share .* 0\.\.1"),
         (Augment, {"schedules": (("crop.sigma", 0.5, 0.1),)}, r"setting .*got 'crop\.sigma'"),
         (LossSpec, {"soften": "bth"}, "loss: soften must be one of .*did you mean 'both'"),
         (LossSpec, {"weighting": "batch-mean"}, "loss: weighting .*did you mean 'batch_mean'"),
@@ -131,8 +135,8 @@ def test_a_warm_up_must_end_before_the_run_does():
 def test_a_schedule_can_change_each_number_of_the_augmentation():
     others = ("noise.sigma", "noise.noise_sd", "noise.k", "cutout.length", "cutout.k")
     assert Augment(crop=NormalOffsets()).numbers() == ("crop.sigma", "crop.k", *others)
-    assert Augment(crop=UniformOffsets()).numbers() == ("crop.reach", "crop.k", *others)
-    assert Augment(crop=UniformOffsets(k=None)).numbers() == ("crop.reach", *others)
+    assert Augment(crop=UniformOffsets()).numbers() == ("crop.max_shift", "crop.k", *others)
+    assert Augment(crop=UniformOffsets(k=None)).numbers() == ("crop.max_shift", *others)
     half = NormalWindows(min_size=112)
     of_windows = ("crop.sigma", "crop.k", "crop.min_size", *others)
     assert Augment(crop=half, order=WINDOWS_FIRST).numbers() == of_windows
@@ -140,7 +144,7 @@ def test_a_schedule_can_change_each_number_of_the_augmentation():
 
 def test_a_soft_recipe_with_decay_refuses_a_crop_that_has_no_sigma():
     augment = find("cifar100-resnet18-soft").recipe.augment
-    with pytest.raises(ValueError, match=r"setting must be one of 'crop.reach', 'crop.k'"):
+    with pytest.raises(ValueError, match=r"setting must be one of 'crop.max_shift', 'crop.k'"):
         dataclasses.replace(augment, crop=UniformOffsets())
 
 

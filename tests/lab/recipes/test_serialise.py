@@ -71,11 +71,11 @@ def test_a_whole_number_is_a_float_where_one_is_wanted():
 
 @pytest.mark.parametrize(
     ("path", "value", "message"),
-    [  # a crop with both sigma and reach is taken for the first kind
+    [  # a crop with both sigma and max_shift is taken for the first kind
         ("optim.lrr", 0.1, "got 'optim.lrr'; did you mean 'optim.lr'?"),
         ("epoch", 5, "got 'epoch'; did you mean 'epochs'?"),
         ("augment.crop.sgima", 0.1, "did you mean 'augment.crop.sigma'?"),
-        ("augment.crop.reach", 4, "got 'augment.crop.sigma'; the keys are augment.crop.fill"),
+        ("augment.crop.max_shift", 4, "got 'augment.crop.sigma'; the keys are augment.crop.fill"),
         ("optim.lr", "0.1", "optim.lr must be a number, got str 0.1"),
         ("optim.lr", None, "optim.lr must be a number, got NoneType"),
         ("optim.ema", "x", "optim.ema must be a number, got str x"),
@@ -148,7 +148,7 @@ def test_what_is_no_table_is_no_recipe(values):
 
 def test_differences_names_what_changed_and_what_is_on_one_side_only():
     assert differences(plain(HARD), plain(SOFT)) == [
-        "augment.crop.reach: 4 -> (absent)",
+        "augment.crop.max_shift: 4 -> (absent)",
         "augment.crop.sigma: (absent) -> 0.3",
         'augment.schedules: [] -> [["crop.sigma", 0.001, 0.04]]',
         'loss.soften: "none" -> "both"',

@@ -12,7 +12,7 @@ from softaug.lab.recipes import (
     UniformOffsets,
     UniformWindows,
 )
-from softaug.lab.recipes.config import WINDOWS_FIRST
+from softaug.lab.recipes.augment import WINDOWS_FIRST
 from softaug.lab.training.augmentation import build_transforms, scheduled
 from softaug.lab.training.batches import Batches, apply_transforms
 from softaug.lab.training.distributed import DistContext

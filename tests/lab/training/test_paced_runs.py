@@ -216,11 +216,11 @@ def test_what_cannot_be_paced_is_refused(augment, message):
         ({"rule": "accuracy-line", "by": "image"}, "by must be one of 'all', .* got 'image'"),
         (
             {"by": "class"},
-            'by "class" is for accuracy-hold, accuracy-line, confidence-match, got none',
+            "by is for accuracy-hold, accuracy-line, confidence-match, got class with none",
         ),
         (
             {"rule": "held-out-gap", "held_out": 5, "by": "sample"},
-            'by "sample" is for accuracy-hold, .*, confidence-match, got held-out-gap',
+            "by is for accuracy-hold, .*, confidence-match, got sample with held-out-gap",
         ),
         ({"rule": "accuracy-line", "find_k": True}, "find_k is for confidence-"),
         ({"rule": "accuracy-line", "since": 0.5}, "since is for accuracy-hold, got 0.5 with acc"),

@@ -12,7 +12,7 @@ from tiny_runs import before_step, rows, run, weights
 
 from softaug import DrawKey
 from softaug.lab.recipes import Augment, Cutout, Mix, Noise, NormalWindows, find
-from softaug.lab.recipes.config import WINDOWS_FIRST
+from softaug.lab.recipes.augment import WINDOWS_FIRST
 from softaug.lab.training.augmentation import Strength, build_transforms
 from softaug.lab.training.batches import Batches, apply_transforms
 from softaug.lab.training.distributed import DistContext
