@@ -57,7 +57,7 @@ def test_the_numbers_of_a_crop_are_what_the_recipe_says():
     soft = build_transforms(Augment(NormalOffsets(0.2, 3.0)), MEAN, 32)[-1]
     hard = build_transforms(Augment(UniformOffsets(3, 1.5)), MEAN, 32)[-1]
     assert (soft.sigma, soft.k) == (0.2, 3.0)
-    assert (hard.reach, hard.k) == (3, 1.5)
+    assert (hard.max_shift, hard.k) == (3, 1.5)
 
 
 def windows(crop, size=24, **changes):
