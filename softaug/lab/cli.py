@@ -13,7 +13,7 @@ try:
     from rich.console import Console
 
     from softaug.lab.curves.command import curves_command
-    from softaug.lab.data.load import data
+    from softaug.lab.data.check import data
     from softaug.lab.evaluation.compare import COMPARISON, compare_runs
     from softaug.lab.evaluation.evaluate import EVALUATION, EvaluationOptions, evaluate_each
     from softaug.lab.evaluation.show import show

@@ -27,19 +27,19 @@ def decode(file: ImageFile, box: Box, scale: int = 1) -> NDArray[np.uint8]:
     dropped. With a `scale` of 2, 4 or 8, for JPEGs, each pixel is one of the image that many
     times smaller, edges rounded up; so are those of the box.
     """
-    return np.array(upright(file, scale).crop(box).convert("RGB"))
+    return np.array(open_upright(file, scale).crop(box).convert("RGB"))
 
 
-def upright(file: ImageFile, scale: int = 1) -> Image.Image:
-    """The image as it is looked at, a JPEG `scale` times smaller."""
+def open_upright(file: ImageFile, scale: int = 1) -> Image.Image:
+    """Open the image turned as EXIF says, a JPEG `scale` times smaller."""
     image = file.image()
     if scale > 1:
         image.draft(None, (image.width // scale, image.height // scale))
     return ImageOps.exif_transpose(image) if file.turned else image
 
 
-def as_tensor(image: Image.Image) -> Tensor:
-    """RGB pixels, uint8 [3, h, w], colours side by side in memory."""
+def to_tensor(image: Image.Image) -> Tensor:
+    """Convert to RGB pixels, uint8 [3, h, w], channels last in memory."""
     return torch.from_numpy(np.array(image.convert("RGB"))).permute(2, 0, 1)
 
 

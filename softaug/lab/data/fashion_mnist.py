@@ -1,126 +1,287 @@
-"""Fashion-MNIST from its official files, gzipped or plain: nothing pickled is read."""
+"""Fashion-MNIST, and the small part of it that comes with softaug, from IDX files.
+
+Nothing pickled is read. `fashion-mini` is 200 training and 200 test images of each class, made by
+studies/make_fashion_mini.py.
+"""
 
 import gzip
 import hashlib
 import math
 import warnings
 import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
+from rich.console import Console
 
 from softaug.checks import refuse
+from softaug.lab.data.datasets import ReadOptions
+from softaug.lab.data.download import (
+    NOT_OFFICIAL,
+    FileCheck,
+    Package,
+    Release,
+    download_checked,
+    install,
+)
 from softaug.lab.data.images import ImageData, Images
-from softaug.lab.data.releases import IDX_RELEASES, IdxFile, how_to_get, release_folder
 
+CLASS_NAMES = (
+    *("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat"),
+    *("Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
+)
+MINI_FOLDER = Path(__file__).parent / "fashion_mini"
+MINI_PADDING = 2  # pixels on each side: 28 + 2 + 2 = 32
 GZIP = b"\x1f\x8b"
-UNSIGNED_BYTES = 0x0800  # of a magic number; the number of dimensions is added
+UNSIGNED_BYTES = 0x0800  # of an IDX file's magic number; the number of dimensions is added
 
 
-class Opened(NamedTuple):
-    """What a file holds, and what keeps it from being the IDX file wanted: nothing if it is."""
+class IdxFile(NamedTuple):
+    """What an IDX file must hold; its sha256 is that of the unpacked content."""
 
-    content: bytes  # unpacked
-    wrong: str
+    name: str  # .gz is added for the gzipped one
+    shape: tuple[int, ...]
+    sha256: str
+
+    @property
+    def holds_labels(self) -> bool:
+        return len(self.shape) == 1
+
+    def path(self, folder: Path) -> Path:
+        """Return the plain file if it exists, else the gzipped one."""
+        plain = folder / self.name
+        return plain if plain.is_file() else folder / f"{self.name}.gz"
 
 
-def open_idx(path: Path, shape: tuple[int, ...]) -> Opened:
-    """Read a file of bytes in this shape, gzipped or plain, whatever it is called.
+@dataclass(frozen=True, kw_only=True)
+class IdxRelease(Release):
+    """A data set of gray images in four IDX files, each downloaded on its own."""
 
-    No more is unpacked than that takes, and one byte: a small file may hold a very large one.
+    train: tuple[IdxFile, IdxFile]  # images, labels
+    test: tuple[IdxFile, IdxFile]
+
+    def locate(self, data_dir: Path | str | None = None) -> Path:
+        """Return the folder in `data_root`, or if there is none, that of an installed package."""
+        own = super().locate(data_dir)
+        if own.exists() or self.package is None:
+            return own
+        packaged = self.package.folder
+        files = (file.path(packaged) for file in (*self.train, *self.test))
+        return packaged if all(path.is_file() for path in files) else own
+
+    def check_files(self, folder: Path) -> Iterator[FileCheck]:
+        for file in (*self.train, *self.test):
+            path, what = file.path(folder), "labels" if file.holds_labels else "images"
+            content = f"{file.shape[0]:,} {what}, sha256 official"
+            yield FileCheck(path.name, find_error(path, file), content)
+
+    def fetch(self, root: Path, console: Console) -> None:
+        by_hand = f"put the files of {self.url} into {root / self.folder} by other means"
+        by_hand += f", or use {self.package.command}" if self.package else ""
+        parts: dict[str, Path] = {}
+        for file in (*self.train, *self.test):
+            name = f"{file.name}.gz"
+            parts[name] = root / f"{self.folder}-{name}.part"
+
+            def check(path: Path, remedy: str, file: IdxFile = file) -> None:
+                if error := find_error(path, file):
+                    refuse("data", f"{path} must hold the official {file.name}", error, remedy)
+
+            download_checked(self.url + name, parts[name], check, console, by_hand)
+        with install(root, self) as folder:
+            for name, part in parts.items():
+                part.rename(folder / name)
+
+
+FASHION_MNIST = IdxRelease(
+    name="fashion-mnist",
+    folder="fashion-mnist",
+    url="http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+    package=Package("dataset-fashion-mnist", Path("/usr/share/datasets/fashion-mnist")),
+    train=(
+        IdxFile(
+            "train-images-idx3-ubyte",
+            (60_000, 28, 28),
+            "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+        ),
+        IdxFile(
+            "train-labels-idx1-ubyte",
+            (60_000,),
+            "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+        ),
+    ),
+    test=(
+        IdxFile(
+            "t10k-images-idx3-ubyte",
+            (10_000, 28, 28),
+            "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+        ),
+        IdxFile(
+            "t10k-labels-idx1-ubyte",
+            (10_000,),
+            "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+        ),
+    ),
+)
+RELEASES = {"fashion-mnist": FASHION_MNIST}
+
+MINI_FILES = (
+    IdxFile(
+        "train-images-idx3-ubyte",
+        (2_000, 28, 28),
+        "1e6cc851203692ca7045e56a57f8d55dd59f4969abe5e4733a6eb5b272258375",
+    ),
+    IdxFile(
+        "train-labels-idx1-ubyte",
+        (2_000,),
+        "1cd5f80f0f74ee09d080b6489f7bcd12da2d5fd894c7708c0f92f7fed89dd95d",
+    ),
+    IdxFile(
+        "t10k-images-idx3-ubyte",
+        (2_000, 28, 28),
+        "614601b2beeb539796f2a91cc33309069ecdedd981a9a7998f96571a198e5c98",
+    ),
+    IdxFile(
+        "t10k-labels-idx1-ubyte",
+        (2_000,),
+        "a5c3bf6f7ff57d9add5ae6a4a6254500328ba8c7724481cd4eb33751f3ea3ef9",
+    ),
+)
+
+
+def read_fashion_mnist(name: str, options: ReadOptions) -> ImageData:
+    """Read 60,000 training and 10,000 test images, uint8 [N, 3, 28, 28], in the official order.
+
+    They are gray, in three equal channels.
     """
-    most = _head(shape) + math.prod(shape) + 1
+    release = RELEASES[name]
+    folder, remedy = release.locate(options.data_dir), release.how_to_get(options.data_dir)
+    train, test = (_read_split(folder, files, remedy) for files in (release.train, release.test))
+    return ImageData(train, test, CLASS_NAMES)
+
+
+def read_fashion_mini(name: str, options: ReadOptions) -> ImageData:
+    """Read the 2,000 training and 2,000 test images in the package, uint8 [N, 3, 32, 32].
+
+    They are 28 x 28, padded with black as their background is, in three equal channels.
+    """
+    remedy = "install softaug again"
+    for file in MINI_FILES:
+        if error := find_error(file.path(MINI_FOLDER), file):
+            refuse(name, f"{file.path(MINI_FOLDER)} must be as it was packaged", error, remedy)
+    train, test = (
+        _read_split(MINI_FOLDER, files, remedy) for files in (MINI_FILES[:2], MINI_FILES[2:])
+    )
+    return ImageData(_pad(train), _pad(test), CLASS_NAMES)
+
+
+def _pad(split: Images) -> Images:
+    return Images(F.pad(split.images, (MINI_PADDING,) * 4), split.labels)
+
+
+def _read_split(folder: Path, files: tuple[IdxFile, ...], remedy: str) -> Images:
+    gray, labels = (_read_values(file.path(folder), file, remedy) for file in files)
+    if int(labels.max()) >= len(CLASS_NAMES):
+        rule = f"labels of {files[1].path(folder)} must be in 0..{len(CLASS_NAMES) - 1}"
+        refuse("fashion_mnist", rule, int(labels.max()), remedy)
+    images = np.repeat(gray[:, None], 3, axis=1)  # [N, 3, 28, 28]
+    return Images(torch.from_numpy(images), torch.from_numpy(labels.astype(np.int64)))
+
+
+def _read_values(path: Path, file: IdxFile, remedy: str) -> NDArray[np.uint8]:
+    """Read a file's values; warn if the checksum is not the official one."""
+    if not path.is_file():
+        refuse("fashion_mnist", f"{path} must exist", "no such file", remedy)
+    content, error = read_idx(path, file.shape)
+    if error:
+        rule = f"{path} must be an IDX file of {format_shape(file.shape)} bytes"
+        refuse("fashion_mnist", rule, error, remedy)
+    if hashlib.sha256(content).hexdigest() != file.sha256:
+        warnings.warn(
+            f"fashion_mnist: {path} differs from the official release (sha256)", stacklevel=2
+        )
+    return parse_idx(content, file.shape)
+
+
+def find_error(path: Path, file: IdxFile) -> str:
+    """Return what is wrong with an IDX file; nothing if its content is the official one."""
+    if not path.is_file():
+        return "missing"
+    content, error = read_idx(path, file.shape)
+    if error or hashlib.sha256(content).hexdigest() == file.sha256:
+        return error
+    largest, most = int(parse_idx(content, file.shape).max()), len(CLASS_NAMES) - 1
+    if file.holds_labels and largest > most:
+        return f"{NOT_OFFICIAL}, label {largest} is outside 0..{most}"
+    return NOT_OFFICIAL
+
+
+class IdxContent(NamedTuple):
+    """The unpacked bytes of an IDX file, and what is wrong with them: nothing if empty."""
+
+    content: bytes
+    error: str
+
+
+def read_idx(path: Path, shape: tuple[int, ...]) -> IdxContent:
+    """Read an IDX file of bytes in this shape, gzipped or plain, whatever its name.
+
+    Unpacks one byte more than that takes at most: a small file may hold a very large one.
+    """
+    most = _header_size(shape) + math.prod(shape) + 1
     with path.open("rb") as file:
         gzipped = file.read(len(GZIP)) == GZIP
         file.seek(0)
         if not gzipped:
             content = file.read(most)
-            return Opened(content, _wrong(content, shape))
+            return IdxContent(content, _check_idx(content, shape))
         try:
             with gzip.open(file) as packed:
                 content = packed.read(most)  # to its end, where its checksum is compared
-        except (EOFError, gzip.BadGzipFile, zlib.error) as broken:
-            return Opened(b"", f"a broken gzip file ({broken})")
-    return Opened(content, _wrong(content, shape))
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            return IdxContent(b"", f"a broken gzip file ({error})")
+    return IdxContent(content, _check_idx(content, shape))
 
 
-def values(content: bytes, shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    """The bytes after the head, in this shape; not to be written to.
+def parse_idx(content: bytes, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+    """Return the bytes after the header in this shape, read-only.
 
-    >>> values(bytes([0, 0, 8, 1, 0, 0, 0, 3, 7, 8, 9]), (3,))
+    >>> parse_idx(bytes([0, 0, 8, 1, 0, 0, 0, 3, 7, 8, 9]), (3,))
     array([7, 8, 9], dtype=uint8)
     """
-    return np.frombuffer(content, np.uint8, offset=_head(shape)).reshape(shape)
+    return np.frombuffer(content, np.uint8, offset=_header_size(shape)).reshape(shape)
 
 
-def times(shape: tuple[int, ...]) -> str:
-    """A shape as people write it.
+def format_shape(shape: tuple[int, ...]) -> str:
+    """Format a shape for a message.
 
-    >>> times((60000, 28, 28))
+    >>> format_shape((60000, 28, 28))
     '60,000 x 28 x 28'
     """
     return " x ".join(f"{edge:,}" for edge in shape)
 
 
-def _head(shape: tuple[int, ...]) -> int:
-    """Bytes before the values: four for the magic number, four for each dimension."""
+def _header_size(shape: tuple[int, ...]) -> int:
+    """Count four bytes for the magic number and four for each dimension."""
     return 4 + 4 * len(shape)
 
 
-def _wrong(content: bytes, shape: tuple[int, ...]) -> str:
-    head, magic = _head(shape), UNSIGNED_BYTES + len(shape)
-    size = head + math.prod(shape)
-    if len(content) < head:
+def _check_idx(content: bytes, shape: tuple[int, ...]) -> str:
+    header, magic = _header_size(shape), UNSIGNED_BYTES + len(shape)
+    size = header + math.prod(shape)
+    if len(content) < header:
         return f"{len(content)} bytes, should be {size:,}"
-    first, *found = (int.from_bytes(content[at : at + 4], "big") for at in range(0, head, 4))
+    first, *edges = (int.from_bytes(content[at : at + 4], "big") for at in range(0, header, 4))
     if first != magic:
         return f"magic number {first}, should be {magic}"
-    if tuple(found) != shape:
-        return f"dimensions {times(tuple(found))}, should be {times(shape)}"
+    if tuple(edges) != shape:
+        return f"dimensions {format_shape(tuple(edges))}, should be {format_shape(shape)}"
     if len(content) > size:
         return f"more than {size:,} bytes"
     return "" if len(content) == size else f"{len(content):,} bytes, should be {size:,}"
-
-
-NAME = "fashion-mnist"
-WHO = "fashion_mnist"
-
-
-def fashion_mnist(data_dir: Path | str | None = None) -> ImageData:
-    """60,000 training and 10,000 test images of 28 x 28 pixels, uint8, in the official order.
-
-    They are grey, in three equal channels. Files are read from where `softaug data` puts them
-    (see `data_folder`), else from where Debian's package does.
-    """
-    release = IDX_RELEASES[NAME]
-    folder = release_folder(release, data_dir)
-    remedy = how_to_get(NAME, release, data_dir)
-    num_classes = len(release.class_names)
-    train, test = (
-        _read(folder, part, num_classes, remedy) for part in (release.train, release.test)
-    )
-    return ImageData(train, test, release.class_names)
-
-
-def _read(folder: Path, part: tuple[IdxFile, IdxFile], num_classes: int, remedy: str) -> Images:
-    grey, labels = (_values(file.path(folder), file, remedy) for file in part)
-    if int(labels.max()) >= num_classes:
-        rule = f"labels of {part[1].path(folder)} must be in 0..{num_classes - 1}"
-        refuse(WHO, rule, int(labels.max()), remedy)
-    images = np.repeat(grey[:, None], 3, axis=1)  # [N, 3, 28, 28]
-    return Images(torch.from_numpy(images), torch.from_numpy(labels.astype(np.int64)))
-
-
-def _values(path: Path, file: IdxFile, remedy: str) -> NDArray[np.uint8]:
-    """What the file holds; a checksum that is not the official one is told."""
-    if not path.is_file():
-        refuse(WHO, f"{path} must be there", "no such file", remedy)
-    content, wrong = open_idx(path, file.shape)
-    if wrong:
-        refuse(WHO, f"{path} must be an IDX file of {times(file.shape)} bytes", wrong, remedy)
-    if hashlib.sha256(content).hexdigest() != file.sha256:
-        warnings.warn(f"{WHO}: {path} differs from the official release (sha256)", stacklevel=2)
-    return values(content, file.shape)

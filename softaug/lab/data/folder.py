@@ -1,4 +1,4 @@
-"""Images in folders, a folder for each class: decoded when they are fetched."""
+"""Images in files, a folder for each class: decoded when they are fetched."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -18,16 +17,22 @@ from torchvision.models import ResNet50_Weights
 
 from softaug.checks import check_choice, check_whole, refuse
 from softaug.draws import DrawKey
-from softaug.lab.data.decoding import as_tensor, upright
-from softaug.lab.data.images import ImageData
+from softaug.lab.data.datasets import DATASETS, FOLDER, UNREADABLE, ReadOptions, data_root
+from softaug.lab.data.decoding import open_upright, to_tensor
+from softaug.lab.data.images import ImageData, Source
 from softaug.lab.data.jpeg import ImageFile, open_image
-from softaug.lab.data.releases import data_folder
-from softaug.lab.data.windows import WindowBatch, jpeg_scale, read_windows, refuse_file
+from softaug.lab.data.windows import (
+    ReadErrors,
+    WindowBatch,
+    choose_jpeg_scale,
+    format_list,
+    read_windows,
+    refuse_file,
+)
 from softaug.transforms.windows import WindowCrop
 
 ENDINGS = (".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
-TEST_PARTS = ("val", "test")
-UNREADABLE = ("refuse", "skip")
+TEST_SPLITS = ("val", "test")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +44,7 @@ class FolderImages:
     files: NDArray[np.bytes_]  # [N] paths below root
     labels: Tensor  # [N] int64
     size: int
-    resize: int | None = None  # short edge before the centre is kept; None is `size`
+    resize: int | None = None  # short edge before the center is kept; None is `size`
     unreadable: str = "refuse"  # or "skip": what happens to a window whose file is broken
 
     def path(self, number: int) -> str:
@@ -52,11 +57,10 @@ class FolderImages:
         return images
 
     def windows(self, index: Tensor, crop: WindowCrop, key: DrawKey) -> WindowBatch:
-        """A window of each image at `index` [B], of which no more than that is decoded.
+        """Read a window of each image at `index` [B], decoding no more than that.
 
-        They are what `crop` gives for the whole images, to the grey level but where a JPEG is
-        so large that it is decoded smaller (see `decode_part`). `key.index` belongs to
-        `index`, row by row.
+        The pixels are those of `crop` on the whole images, except where a JPEG is so large that
+        it is decoded smaller (see `decode_part`). `key.index` belongs to `index`, row by row.
         """
         if crop.size != self.size:
             refuse("folder", f"crop.size must be the folder's, {self.size}", crop.size)
@@ -67,83 +71,86 @@ class FolderImages:
         return replace(self, files=self.files[index.numpy()], labels=self.labels[index])
 
 
-def folder(
+def read_folder(name: str, options: ReadOptions) -> ImageData:
+    """Read "folder:PATH"; see `open_folder`."""
+    path = name.removeprefix(FOLDER)
+    return open_folder(path, options.size, options.resize, options.unreadable)
+
+
+def open_folder(
     path: Path | str, size: int, resize: int | None = None, unreadable: str = "refuse"
 ) -> ImageData:
-    """The images below `path`, each cut to size x size; nothing is decoded yet.
+    """List the images below `path`, to be cut to size x size; none is decoded yet.
 
     `resize` is the short edge that they have before they are cut (None is `size`); windows of
     files that are `unreadable` are refused or skipped.
 
     The tree is path/train/CLASS/... and path/val/CLASS/... (or test; val goes first), or
-    path/CLASS/... alone, which has no test part. Classes are in the order of their names,
-    images in the order of theirs.
+    path/CLASS/... alone, which has no test split. Classes and images are sorted by name.
     """
     check_whole("folder", "size", size, least=1)
     if resize is not None:
         check_whole("folder", "resize", resize, least=size)
     check_choice("folder", "unreadable", unreadable, UNREADABLE)
-    as_wanted = size, resize, unreadable
+    settings = size, resize, unreadable
     root = Path(path).expanduser().absolute()
     if not root.is_dir():
         refuse("folder", f"{root} must be a folder", "no such folder")
-    found = subfolders(root)
-    test_parts = [part for part in TEST_PARTS if part in found]
-    if "train" not in found:
-        if test_parts:
-            refuse("folder", f"{root / 'train'} must be there", f"only {', '.join(test_parts)}")
-        return ImageData(_list_images(root, found, *as_wanted), None, tuple(found))
-    names = subfolders(root / "train")
-    train = _list_images(root / "train", names, *as_wanted)
-    if not test_parts:
+    names = list_subfolders(root)
+    test_splits = [split for split in TEST_SPLITS if split in names]
+    if "train" not in names:
+        if test_splits:
+            refuse("folder", f"{root / 'train'} must exist", f"only {', '.join(test_splits)}")
+        return ImageData(_list_images(root, names, *settings), None, tuple(names))
+    names = list_subfolders(root / "train")
+    train = _list_images(root / "train", names, *settings)
+    if not test_splits:
         return ImageData(train, None, tuple(names))
-    test = root / test_parts[0]
-    _check_same(names, subfolders(test), test)
-    return ImageData(train, _list_images(test, names, *as_wanted), tuple(names))
+    test = root / test_splits[0]
+    _check_same_classes(names, list_subfolders(test), test)
+    return ImageData(train, _list_images(test, names, *settings), tuple(names))
 
 
 def read_image(path: str, size: int, resize: int | None = None) -> Tensor:
-    """The file's RGB pixels, uint8 [3, size, size]: short edge to `resize`, the centre kept.
+    """Read RGB pixels, uint8 [3, size, size]: resize the short edge to `resize`, crop the center.
 
-    `resize` None is `size`: the whole short edge is kept.
-
-    Resized with antialiasing (bilinear, as is usual for ImageNet). A file that cannot be
-    decoded is refused by name.
+    `resize` None is `size`: the whole short edge is kept. Resizing is bilinear with antialiasing,
+    as is usual for ImageNet. A file that cannot be decoded is refused by name.
     """
     try:
-        return as_tensor(_centre(open_image(path), size, resize or size))
+        return to_tensor(_crop_center(open_image(path), size, resize or size))
     except MemoryError:  # not the file's fault
         raise
-    except Exception as broken:  # what a broken file raises depends on its format
-        refuse_file(path, broken)
+    except Exception as error:  # what a broken file raises depends on its format
+        refuse_file(path, error)
 
 
-def _centre(file: ImageFile, size: int, short: int) -> Image.Image:
-    """Size / short of the largest centred square, resized: only what is kept is computed."""
-    scale = jpeg_scale(file, min(file.height, file.width), short)
-    image = upright(file, scale).convert("RGB")  # a 12 MP JPEG takes 44 ms, not 154
+def _crop_center(file: ImageFile, size: int, short: int) -> Image.Image:
+    """Resize `size / short` of the largest centered square: only what is kept is computed."""
+    scale = choose_jpeg_scale(file, min(file.height, file.width), short)
+    image = open_upright(file, scale).convert("RGB")  # a 12 MP JPEG takes 44 ms, not 154
     edge = min(image.size) * size / short
     left, top = ((length - edge) / 2 for length in image.size)
     box = (left, top, left + edge, top + edge)
     return image.resize((size, size), Image.Resampling.BILINEAR, box=box)
 
 
-def subfolders(path: Path) -> list[str]:
-    """Names of the folders in one, in their order; one that cannot be read is refused."""
-    return sorted(entry.name for entry in _entries(path) if entry.is_dir())
+def list_subfolders(path: Path) -> list[str]:
+    """List the folders in a folder, sorted by name; refuse one that cannot be read."""
+    return sorted(entry.name for entry in _scan(path) if entry.is_dir())
 
 
 def _list_images(
     root: Path, names: list[str], size: int, resize: int | None, unreadable: str
 ) -> FolderImages:
-    """Every image of every class, listed but not opened."""
+    """List every image of every class; open none."""
     if not names:
         rule = f"{root} must hold a folder for each class"
         refuse("folder", rule, "none", "put images in CLASS/, or in train/CLASS/ and val/CLASS/")
     files: list[bytes] = []
     labels: list[int] = []
     for label, name in enumerate(names):
-        members = sorted(_image_files(root / name))
+        members = sorted(_find_images(root / name))
         if not members:
             rule = f"{root / name} must hold images ({' '.join(ENDINGS)})"
             refuse("folder", rule, "none", "add some or remove the folder")
@@ -152,85 +159,66 @@ def _list_images(
     return FolderImages(str(root), np.array(files), torch.tensor(labels), size, resize, unreadable)
 
 
-def _image_files(path: Path | str) -> Iterator[str]:
-    """Images at any depth."""
-    for entry in _entries(path):
+def _find_images(path: Path | str) -> Iterator[str]:
+    """Find the images at any depth."""
+    for entry in _scan(path):
         if entry.is_dir():
-            yield from _image_files(entry.path)
+            yield from _find_images(entry.path)
         elif entry.name.lower().endswith(ENDINGS):
             yield entry.path
 
 
-def _entries(path: Path | str) -> list[os.DirEntry[str]]:
-    """What a folder holds; hidden files (such as macOS's ._name.jpg) are left out."""
+def _scan(path: Path | str) -> list[os.DirEntry[str]]:
+    """List what a folder holds but hidden files (such as macOS's ._name.jpg)."""
     try:
         with os.scandir(path) as entries:
             return [entry for entry in entries if not entry.name.startswith(".")]
-    except OSError as broken:
-        refuse("folder", f"{path} must be a folder that can be read", broken.strerror)
+    except OSError as error:
+        refuse("folder", f"{path} must be a folder that can be read", error.strerror)
 
 
-def _check_same(train: list[str], test: list[str], path: Path) -> None:
+def _check_same_classes(train: list[str], test: list[str], path: Path) -> None:
     differing = sorted({*train} ^ {*test})
     if differing:
-        told = (f"{'no' if name in train else 'also'} {name}" for name in differing[:5])
+        words = [f"{'no' if name in train else 'also'} {name}" for name in differing]
         rule = f"{path} must have the same classes as train"
-        refuse("folder", rule, ", ".join(told) + (" ..." if len(differing) > 5 else ""))
+        refuse("folder", rule, ", ".join(words[:5]) + (" ..." if len(words) > 5 else ""))
 
 
-PARTS = ("train", "val")
+def check_files(source: Source) -> None:
+    """Refuse all files of `source` that are not whole images, at once; read them, not decode."""
+    if not isinstance(source, FolderImages):
+        return
+    paths = [source.path(number) for number in range(len(source.files))]
+    errors = ReadErrors(paths, skip=True)
+    for row, path in enumerate(paths):
+        errors.attempt(row, open_image, path)
+    reasons = errors.reasons()
+    if reasons:
+        rule = f"every file that is measured, in {source.root}, must be an image that can be read"
+        remedy = "restore them, or remove them before a run begins"
+        refuse("folder", rule, f"{len(reasons)} that cannot: {format_list(reasons)}", remedy)
 
 
-class Photos(NamedTuple):
-    """A data set of photographs that is looked for, never fetched."""
-
-    num_classes: int
-    how: str
-    """how to get it; {place} is where it must lie then"""
-
-
-PHOTOS = {
-    "imagenet": Photos(
-        1000,
-        "it cannot be fetched for you: register at https://image-net.org/download, get "
-        "ILSVRC2012_img_train.tar, ILSVRC2012_img_val.tar and ILSVRC2012_devkit_t12.tar.gz, "
-        "unpack them with torchvision.datasets.ImageNet(ROOT, split) for the splits train and "
-        "val (it needs scipy), then `ln -s ROOT {place}`",
-    ),
-    "imagenette": Photos(
-        10,
-        "get https://s3.amazonaws.com/fast-ai-imageclas/imagenette2-320.tgz (or another size), "
-        "unpack it, then `ln -s UNPACKED {place}`",
-    ),
-}
-
-
-def photos(
-    name: str,
-    data_dir: Path | str | None,
-    size: int,
-    resize: int | None = None,
-    unreadable: str = "refuse",
-) -> ImageData:
-    """The images of "imagenet" or "imagenette" in that folder of `data_dir` (see `folder`).
+def read_imagenet(name: str, options: ReadOptions) -> ImageData:
+    """Read "imagenet" or "imagenette" from its folder in `data_root`; see `open_folder`.
 
     Labels are the places of the WordNet numbers in their order, as torchvision's are.
     """
-    root = data_folder(data_dir).absolute() / name
-    for part in PARTS:
-        _check_part(root / part, PHOTOS[name], root)
-    return folder(root, size, resize, unreadable)
+    root = data_root(options.data_dir).absolute() / name
+    remedy = DATASETS[name].how_to_get.format(path=root)
+    for split in ("train", "val"):
+        _check_wordnet_folders(root / split, DATASETS[name].num_classes["fine"], remedy)
+    return open_folder(root, options.size, options.resize, options.unreadable)
 
 
-def _check_part(path: Path, wanted: Photos, root: Path) -> None:
-    """Refuse a part that is missing or has other classes, with what to do."""
-    remedy = wanted.how.format(place=root)
+def _check_wordnet_folders(path: Path, num_classes: int, remedy: str) -> None:
     if not path.is_dir():
         refuse("data", f"{path} must be a folder", "no such folder", remedy)
-    names = subfolders(path)
+    names = list_subfolders(path)
     strange = [name for name in names if not re.fullmatch(r"n[0-9]{8}", name)]
-    if strange or len(names) != wanted.num_classes:
-        rule = f"{path} must hold {wanted.num_classes} folders named n and eight digits"
+    if strange or len(names) != num_classes:
+        rule = f"{path} must hold {num_classes} folders named n and eight digits"
         got = f"{len(names)} folders" + (f", {strange[0]} among them" if strange else "")
         refuse("data", rule, got, remedy)
 
@@ -249,12 +237,12 @@ IMAGENETTE = {
 }
 
 
-def class_words(names: Sequence[str]) -> list[str]:
-    """Classes as people call them; names that are no known WordNet numbers stay as they are.
+def name_classes(names: Sequence[str]) -> list[str]:
+    """Replace known WordNet numbers by the words for them; other names stay as they are.
 
-    `names` are in their order, as `folder` has them.
+    `names` are sorted, as `open_folder` has them.
 
-    >>> class_words(["cat", "n03445777"])
+    >>> name_classes(["cat", "n03445777"])
     ['cat', 'golf ball']
     """
     imagenet: list[str] = ResNet50_Weights.IMAGENET1K_V2.meta["categories"]  # in the same order

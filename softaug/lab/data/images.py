@@ -65,9 +65,9 @@ def hold_out(data: SomeSource, num: int, seed: int) -> tuple[SomeSource, SomeSou
     return data.take(order[num:]), data.take(order[:num])
 
 
-def per_class(data: SomeSource, num: int, seed: int) -> SomeSource:
-    """`num` random images of each class, in random order."""
-    check_whole("per_class", "num", num, least=1)
+def sample_per_class(data: SomeSource, num: int, seed: int) -> SomeSource:
+    """Draw `num` random images of each class, in random order."""
+    check_whole("sample_per_class", "num", num, least=1)
     order = torch.randperm(len(data.labels), generator=torch.Generator().manual_seed(seed))
     labels = data.labels[order]
     chosen = torch.zeros_like(labels, dtype=torch.bool)
@@ -75,7 +75,7 @@ def per_class(data: SomeSource, num: int, seed: int) -> SomeSource:
         members = (labels == label).nonzero().squeeze(1)
         if len(members) < num:
             rule = f"num must be at most the images of class {label}"
-            refuse("per_class", rule, f"{num}, of {len(members)}")
+            refuse("sample_per_class", rule, f"{num}, of {len(members)}")
         chosen[members[:num]] = True
     return data.take(order[chosen])
 

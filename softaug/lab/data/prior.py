@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from softaug.checks import check_share, describe, refuse
-from softaug.lab.data.cifar import COARSE_OF_FINE
-from softaug.lab.data.releases import RELEASES
+from softaug.lab.data.cifar import COARSE_OF_FINE, RELEASES
 
 SCHEMA = 1
 COARSE = "coarse"

@@ -50,34 +50,34 @@ def read_windows(paths: Sequence[str], crop: WindowCrop, key: DrawKey, skip: boo
     A file that cannot be read is refused by name, or skipped; no other's window changes.
     """
     index = _check_index(key, len(paths))
-    decode, tries = decoder(), Tries(paths, skip)
+    decode, errors = decoder(), ReadErrors(paths, skip)
     # In memory as windows are resized; NumPy asks for large pages, which are there sooner.
     memory = np.empty((len(paths), crop.size, crop.size, 3), np.uint8)
     batch = torch.from_numpy(memory).permute(0, 3, 1, 2)
     rows: list[int] = []
     drawn: list[list[Tensor]] = []
-    for opened in _stretches(paths, tries):
+    for opened in _stretches(paths, errors):
         params = _draw(opened, crop, key._replace(index=index[list(opened)]))
         kept = []
         for place, (row, corners) in enumerate(zip(opened, params.boxes.tolist(), strict=True)):
-            part = tries(row, decode_part, decode, opened[row], corners, crop.size)
+            part = errors.attempt(row, decode_part, decode, opened[row], corners, crop.size)
             if part is not None:
                 crop.resize(*part, batch[len(rows)])
                 rows.append(row)
                 kept.append(place)
         drawn.append([values[kept] for values in params])
-    tries.check(len(rows))
+    errors.check(len(rows))
     params = WindowParams(*map(torch.cat, zip(*drawn, strict=True)))
-    return WindowBatch(batch[: len(rows)], params, torch.tensor(rows), tries.reasons())
+    return WindowBatch(batch[: len(rows)], params, torch.tensor(rows), errors.reasons())
 
 
-def _stretches(paths: Sequence[str], tries: "Tries") -> Iterator[dict[int, ImageFile]]:
+def _stretches(paths: Sequence[str], errors: "ReadErrors") -> Iterator[dict[int, ImageFile]]:
     """The files that can be opened, by row; so many at a time that their bytes fit in memory."""
     opened: dict[int, ImageFile] = {}
     num_bytes = 0
     _memory.clear()
     for row, path in enumerate(paths):
-        file = tries(row, _open, path)
+        file = errors.attempt(row, _open, path)
         if file is not None:
             opened[row] = file
             num_bytes += len(file.data)
@@ -93,14 +93,14 @@ def _open(path: str) -> ImageFile:
     return describe(_memory.read(path))
 
 
-class Tries:
+class ReadErrors:
     """Work on files of which some may be broken: they are refused by name, or remembered."""
 
     def __init__(self, paths: Sequence[str], skip: bool) -> None:
         self._paths, self._skip = paths, skip
         self._broken: dict[int, Exception] = {}
 
-    def __call__(
+    def attempt(
         self, row: int, work: Callable[Args, Result], *args: Args.args, **options: Args.kwargs
     ) -> Result | None:
         """What `work` gives, or None."""
@@ -121,10 +121,10 @@ class Tries:
         """Refuse a batch of which nothing could be read."""
         if self._broken and not num_read:
             rule = f"some of {len(self._broken)} files must be images that can be read"
-            refuse("folder", rule, listed(self.reasons()), REMEDY)
+            refuse("folder", rule, format_list(self.reasons()), REMEDY)
 
 
-def listed(reasons: tuple[str, ...]) -> str:
+def format_list(reasons: tuple[str, ...]) -> str:
     """The first of them, as many as one reads."""
     return "; ".join([*reasons[:MOST_LISTED], *(["..."] if len(reasons) > MOST_LISTED else [])])
 
@@ -141,7 +141,7 @@ def decode_part(decode: Decode, file: ImageFile, corners: list[int], size: int) 
     on each edge; its corners are then rounded, by a quarter of a pixel of the result at most.
     """
     left, top, right, bottom = corners
-    scale = jpeg_scale(file, min(right - left, bottom - top), size)
+    scale = choose_jpeg_scale(file, min(right - left, bottom - top), size)
     height, width = -(-file.height // scale), -(-file.width // scale)
     corners = [round(corner / scale) for corner in corners]
     # Rounded, the last pixel of an image must not leave the window.
@@ -152,7 +152,7 @@ def decode_part(decode: Decode, file: ImageFile, corners: list[int], size: int) 
     return Part(pixels, corners, box[:2])
 
 
-def jpeg_scale(file: ImageFile, edge: int, size: int) -> int:
+def choose_jpeg_scale(file: ImageFile, edge: int, size: int) -> int:
     """How many times smaller a JPEG can be decoded so that `edge` keeps twice `size` pixels.
 
     1, 2, 4 or 8; always 1 for other files, and for those that are turned: what is rounded up

@@ -14,7 +14,7 @@ from rich.console import Console
 from torch import Tensor
 
 from softaug.checks import check_choice, check_whole, refuse
-from softaug.lab.data.folder import class_words
+from softaug.lab.data.folder import name_classes
 from softaug.lab.data.images import Source
 from softaug.lab.evaluation.corruptions import HARMS, HarmName, Ordeal, harmed, ordeals, summary
 from softaug.lab.evaluation.examples import examples
@@ -321,7 +321,7 @@ class Evaluation:
             "name": self.recipe.name if len(self.members) == 1 else f"{self.recipe.name}-ensemble",
             "recipe": as_dict(self.recipe),
             "members": [_describe_member(member) for member in self.members],
-            "class_names": class_words(self.data.class_names),
+            "class_names": name_classes(self.data.class_names),
             "split": self.split,
             "temperature": temperature,
             "sets": sets,

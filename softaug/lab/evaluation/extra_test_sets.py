@@ -12,7 +12,7 @@ from numpy.lib.npyio import NpzFile
 from torch import Tensor
 
 from softaug.checks import check_whole, nearest, refuse
-from softaug.lab.data.folder import FolderImages, folder
+from softaug.lab.data.folder import FolderImages, open_folder
 from softaug.lab.data.images import Images, Source
 
 WHO = "evaluate"
@@ -22,7 +22,7 @@ def from_folder(
     path: str, class_names: tuple[str, ...], size: int, resize: int | None
 ) -> FolderImages:
     """The images of a folder; its classes are the run's, by their names or by their numbers."""
-    data = folder(path, size, resize)
+    data = open_folder(path, size, resize)
     source = data.test or data.train
     assert isinstance(source, FolderImages)
     places = torch.tensor(_places(path, data.class_names, class_names))

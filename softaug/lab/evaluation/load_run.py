@@ -13,7 +13,7 @@ from rich.console import Console
 from torch import Tensor, nn
 
 from softaug.checks import refuse
-from softaug.lab.data.load import is_files
+from softaug.lab.data.datasets import is_files
 from softaug.lab.progress import progress
 from softaug.lab.recipes import AnyRecipe, Recipe, from_dict
 from softaug.lab.recipes.config import PretrainRecipe

@@ -16,13 +16,11 @@ from torch import Tensor
 
 from softaug.checks import check_choice, check_whole, refuse
 from softaug.draws import DrawKey
-from softaug.lab.data.decoding import as_tensor, upright
-from softaug.lab.data.digits import NUM_CLASSES
-from softaug.lab.data.folder import PHOTOS, read_image
+from softaug.lab.data.datasets import FOLDER, find_dataset
+from softaug.lab.data.decoding import open_upright, to_tensor
+from softaug.lab.data.folder import read_image
 from softaug.lab.data.images import IMAGENET_MEAN
 from softaug.lab.data.jpeg import open_image
-from softaug.lab.data.load import FOLDER
-from softaug.lab.data.releases import FETCHED, release_of
 from softaug.lab.data.windows import refuse_file
 from softaug.lab.recipes.augment import (
     WINDOWS,
@@ -340,12 +338,8 @@ def count_classes(data: DataSpec) -> int:
     >>> count_classes(DataSpec("cifar100")), count_classes(DataSpec("cifar100", "coarse"))
     (100, 20)
     """
-    if data.name in FETCHED:
-        return release_of(data.name).num_classes[data.labels]
-    if data.name in PHOTOS:
-        return PHOTOS[data.name].num_classes
-    if not data.name.startswith(FOLDER):
-        return NUM_CLASSES
+    if num_classes := find_dataset(WHO, data.name).num_classes:
+        return num_classes[data.labels]
     root = Path(data.name.removeprefix(FOLDER)).expanduser()
     top = root / "train" if (root / "train").is_dir() else root
     if not top.is_dir():
@@ -416,7 +410,7 @@ def _read(path: Path, cut: int | None) -> Tensor:
 
 def _whole(path: str) -> Tensor:
     try:
-        return as_tensor(upright(open_image(path)))
+        return to_tensor(open_upright(open_image(path)))
     except Exception as broken:  # what a broken file raises depends on its format
         refuse_file(path, broken)
 

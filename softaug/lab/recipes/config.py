@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Protocol, get_args
 
 from softaug.checks import check_choice, check_positive, check_share, check_whole, describe, refuse
-from softaug.lab.data.load import check_name, is_files
+from softaug.lab.data.datasets import find_dataset, is_files
 from softaug.lab.models.registry import check_known
 from softaug.lab.recipes.augment import WINDOWS, Augment
 from softaug.lab.recipes.fields import (
@@ -35,7 +35,7 @@ _REMOVE = "remove the files that `softaug data folder:PATH --decode` names"
 
 def check_data_name(who: str, _: str, value: str) -> None:
     """Refuse a data set that is not known, naming the nearest."""
-    check_name(who, value)
+    find_dataset(who, value)
 
 
 def check_run_name(who: str, name: str, value: str) -> None:
@@ -51,7 +51,7 @@ class DataSpec(Spec):
     who: ClassVar[str] = "data"
 
     name: Annotated[str, check_data_name] = "cifar100"
-    """cifar10, cifar100, fashion-mnist, imagenet, imagenette, digits, or folder:PATH
+    """cifar10, cifar100, fashion-mnist, fashion-mini, imagenet, imagenette, digits, or folder:PATH
     (PATH/train/CLASS/*.jpg, PATH/val/CLASS/*.jpg)"""
     labels: Literal["fine", "coarse"] = "fine"
     """CIFAR-100 has coarse labels too: 20 groups of 5 classes"""

@@ -10,7 +10,7 @@ import torch
 from rich.console import Console
 
 from softaug.draws import DrawKey
-from softaug.lab.data.releases import data_folder
+from softaug.lab.data.datasets import data_root
 from softaug.lab.evaluation.evaluate import EVALUATION
 from softaug.lab.evaluation.measures import level_key, set_key
 from softaug.lab.evaluation.stats import estimate
@@ -220,7 +220,7 @@ class Collector:
         if isinstance(recipe, str):
             return {**described, "state": "not at this scale", "why": _joined(cell.why, recipe)}
         if cell.on == V2 and not second_sets(recipe, self.data_dir):
-            no_set = f"no {V2}: put it into {data_folder(self.data_dir) / V2_FOLDER}"
+            no_set = f"no {V2}: put it into {data_root(self.data_dir) / V2_FOLDER}"
             return {**described, "state": "no data", "why": _joined(cell.why, no_set)}
         return {**described, **self._measured(cell, self.plan.runs_of(recipe))}
 

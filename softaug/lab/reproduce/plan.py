@@ -12,10 +12,10 @@ from filelock import FileLock, Timeout
 from PIL import Image
 
 from softaug.checks import refuse
-from softaug.lab.data.digits import NUM_CLASSES, digits
+from softaug.lab.data.datasets import FOLDER, data_root
+from softaug.lab.data.digits import NUM_CLASSES, split_digits
 from softaug.lab.data.images import Images
-from softaug.lab.data.load import FOLDER, load
-from softaug.lab.data.releases import data_folder
+from softaug.lab.data.load import load
 from softaug.lab.evaluation.evaluate import EVALUATION
 from softaug.lab.evaluation.load_run import runs_in
 from softaug.lab.io import write_json
@@ -92,7 +92,7 @@ def _why_missing(name: str, data_dir: Path | None) -> str | None:
 
 def photos_at_smoke(out: Path, data_dir: Path | None) -> str:
     """Imagenette where it is there, else the digits as files."""
-    there = (data_folder(data_dir) / PHOTOS).is_dir()
+    there = (data_root(data_dir) / PHOTOS).is_dir()
     return PHOTOS if there else _digits_name(out)
 
 
@@ -107,7 +107,7 @@ def needs_digits(recipes: Sequence[AnyRecipe], out: Path) -> bool:
 
 def write_digits(out: Path) -> None:
     """A few digits as PNG files in folders, so that reading files is tried on any machine."""
-    splits = digits()
+    splits = split_digits()
     for part, images, num in (("train", splits.train, NUM_TRAIN), ("val", splits.test, NUM_TEST)):
         for label in range(NUM_CLASSES):
             _write_class(out.absolute() / DIGITS_AS_FILES / part / str(label), images, label, num)

@@ -7,8 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from softaug.checks import NotFiniteError
-from softaug.lab.data.load import is_files
-from softaug.lab.data.releases import data_folder
+from softaug.lab.data.datasets import data_root, is_files
 from softaug.lab.evaluation.evaluate import EVALUATION, EvaluationOptions, evaluate_runs
 from softaug.lab.evaluation.load_run import runs_in
 from softaug.lab.io import write_json
@@ -52,7 +51,7 @@ V2_FOLDER = "imagenetv2-matched-frequency-format-val"
 
 def second_sets(recipe: AnyRecipe, data_dir: Path | None) -> tuple[str, ...]:
     """What `softaug evaluate --also` is to measure; ImageNet-V2 for all 1,000 classes alone."""
-    folder = data_folder(data_dir) / V2_FOLDER
+    folder = data_root(data_dir) / V2_FOLDER
     if recipe.data.name != "imagenet" or not folder.is_dir():
         return ()
     return (f"{V2}={folder}",)

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from softaug.checks import check_choice, check_positive, check_whole, refuse
 from softaug.draws import DrawKey
-from softaug.lab.data.digits import NUM_CLASSES, digits
+from softaug.lab.data.digits import NUM_CLASSES, split_digits
 from softaug.lab.data.images import Images
 from softaug.lab.io import write_json
 from softaug.lab.models import Standardise, resnet8
@@ -170,7 +170,7 @@ def run_trial(
 ) -> dict[str, Any]:
     """Train and evaluate at the last epoch; the same bits every time on one machine."""
     start = time.perf_counter()
-    splits = digits(trial.num_train)
+    splits = split_digits(trial.num_train)
     model = build_model(splits.train.images, trial.width, trial.seed)
     loss = train_arm(model, splits.train, trial.arm, trial.plan, trial.seed, on_epoch)
     measured = evaluate(
@@ -355,7 +355,7 @@ def trials(settings: DemoSettings) -> list[Trial]:
 
 def mean_grey(settings: DemoSettings) -> int:
     """The training images' mean, which the network sees as 0: the occluding patch."""
-    return round(float(digits(settings.num_train).train.images.double().mean()))
+    return round(float(split_digits(settings.num_train).train.images.double().mean()))
 
 
 def run_demo(settings: DemoSettings, out: Path, console: Console) -> Path:
@@ -389,7 +389,7 @@ def softening_curves() -> dict[str, Any]:
 
 def sample_crops(settings: DemoSettings) -> list[dict[str, Any]]:
     """One crop of each digit, from a whole image to a tenth of one."""
-    data = digits(settings.num_train).train
+    data = split_digits(settings.num_train).train
     crop = SoftCrop(SAMPLE_SIGMA, k=settings.k)
     wanted = torch.linspace(1, 0.1, NUM_SAMPLES)
     return [
@@ -419,7 +419,7 @@ def _sample(crop: SoftCrop, data: Images, place: int, wanted: float) -> dict[str
 
 
 def _describe_arm(arm: Arm, settings: DemoSettings, runs: list[dict[str, Any]]) -> dict[str, Any]:
-    size = digits(settings.num_train).train.images.shape[1:]
+    size = split_digits(settings.num_train).train.images.shape[1:]
     key = DrawKey(settings.seeds[0], 0, torch.arange(NUM_OFFSETS))
     drawn = arm.transform.draw(torch.empty(NUM_OFFSETS, *size), key=key)
     return {
@@ -432,7 +432,7 @@ def _describe_arm(arm: Arm, settings: DemoSettings, runs: list[dict[str, Any]]) 
 
 
 def _describe_settings(settings: DemoSettings) -> dict[str, Any]:
-    splits = digits(settings.num_train)
+    splits = split_digits(settings.num_train)
     model = build_model(splits.train.images, settings.width, seed=0)
     return {
         "command": settings.command(),

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
+from softaug.lab.data.folder import check_files
 from softaug.lab.data.images import ImageData, Images, Source, channel_stats, hold_out
-from softaug.lab.data.load import check_readable, load, parts
+from softaug.lab.data.load import load, split_train_eval
 from softaug.lab.data.prior import read_prior
 from softaug.lab.models import Standardise, create
 from softaug.lab.recipes.config import AnyRecipe, DataSpec, LossSpec, Recipe
@@ -46,11 +47,11 @@ def load_images(spec: DataSpec, data_dir: Path | None) -> ImageData:
 def load_data(recipe: AnyRecipe, data_dir: Path | None) -> TrainingData:
     """The recipe's images; bad files and impossible subsets are refused."""
     spec, data = recipe.data, load_images(recipe.data, data_dir)
-    train, measured = parts(
+    train, measured = split_train_eval(
         data, per_class=spec.per_class, validation=spec.validation, seed=spec.seed
     )
     train, held_out = _for_pacer(recipe, train)
-    check_readable(measured)  # else a broken one would end the run after its first epoch
+    check_files(measured)  # else a broken one would end the run after its first epoch
     mean, sd = channel_stats(train)
     split = "validation" if spec.validation else "test"
     return TrainingData(train, measured, split, data.class_names, mean, sd, held_out)
@@ -62,7 +63,7 @@ def _for_pacer(recipe: AnyRecipe, train: Source) -> tuple[Source, Source | None]
     if not num:
         return train, None
     rest, held_out = hold_out(train, num, recipe.data.seed)
-    check_readable(held_out)
+    check_files(held_out)
     return rest, held_out
 
 

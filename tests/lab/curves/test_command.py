@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from softaug.lab.curves.command import curves_command
+from softaug.lab.data.cifar import RELEASES
 from softaug.lab.data.images import ImageData
 from softaug.lab.data.load import load
 from softaug.lab.data.prior import read_prior
-from softaug.lab.data.releases import RELEASES
 from softaug.transforms.curves import read_curves
 
 DIGITS = tuple("0123456789")

@@ -11,8 +11,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from softaug.lab.data.cifar import COARSE_NAMES, COARSE_OF_FINE
-from softaug.lab.data.releases import IDX_RELEASES, RELEASES, IdxFile, Package
+from softaug.lab.data.cifar import COARSE_NAMES, COARSE_OF_FINE, RELEASES
+from softaug.lab.data.download import Package
+from softaug.lab.data.fashion_mnist import RELEASES as FASHION_RELEASES
+from softaug.lab.data.fashion_mnist import IdxFile
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -75,7 +77,7 @@ def pack_idx(array):
 
 @pytest.fixture
 def fashion(tmp_path, monkeypatch):
-    """`fashion.files` is what `IDX_RELEASES["fashion-mnist"]` asks for meanwhile, plain.
+    """`fashion.files` is what `FASHION_RELEASES["fashion-mnist"]` asks for meanwhile, plain.
 
     Its package is not installed: `fashion.package` is where it would be.
     """
@@ -91,6 +93,6 @@ def fashion(tmp_path, monkeypatch):
         )
         files |= content
     package = Package("dataset-fashion-mnist", tmp_path / "usr" / "share")
-    release = replace(IDX_RELEASES["fashion-mnist"], **parts, package=package)
-    monkeypatch.setitem(IDX_RELEASES, "fashion-mnist", release)
+    release = replace(FASHION_RELEASES["fashion-mnist"], **parts, package=package)
+    monkeypatch.setitem(FASHION_RELEASES, "fashion-mnist", release)
     return SimpleNamespace(files=files, package=package.folder, release=release)

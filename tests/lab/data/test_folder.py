@@ -7,7 +7,7 @@ import torch
 from PIL import Image
 from torch.utils.data import DataLoader
 
-from softaug.lab.data.folder import folder, read_image
+from softaug.lab.data.folder import open_folder, read_image
 from softaug.lab.data.images import hold_out
 
 
@@ -30,7 +30,7 @@ def reds(source):
 
 
 def test_classes_and_images_are_in_the_order_of_their_names(tree):
-    data = folder(tree, size=4)
+    data = open_folder(tree, size=4)
     assert data.class_names == ("ant", "cat")
     assert data.train.labels.tolist() == [0, 0, 1, 1]
     assert data.train.labels.dtype == torch.int64
@@ -39,7 +39,7 @@ def test_classes_and_images_are_in_the_order_of_their_names(tree):
 
 
 def test_images_are_fetched_and_taken_in_the_order_of_the_index(tree):
-    train = folder(tree, size=4).train
+    train = open_folder(tree, size=4).train
     batch = train.fetch(torch.tensor([2, 0]))
     assert batch.shape == (2, 3, 4, 4)
     assert batch.dtype == torch.uint8
@@ -51,33 +51,33 @@ def test_images_are_fetched_and_taken_in_the_order_of_the_index(tree):
 
 
 def test_a_folder_of_classes_has_no_test_part(tree):
-    data = folder(tree / "train", size=4)
+    data = open_folder(tree / "train", size=4)
     assert data.test is None
     assert data.class_names == ("ant", "cat")
 
 
 def test_val_goes_before_test_and_test_is_taken_without_it(tree):
     (tree / "val").rename(tree / "test")
-    assert folder(tree, size=4).test.root == str(tree / "test")
+    assert open_folder(tree, size=4).test.root == str(tree / "test")
     os.symlink(tree / "test", tree / "val")
-    assert folder(tree, size=4).test.root == str(tree / "val")
+    assert open_folder(tree, size=4).test.root == str(tree / "val")
 
 
 def test_other_and_hidden_files_are_left_out(tree):
     (tree / "train" / "cat" / "notes.txt").write_text("no image")
     (tree / "train" / "cat" / "._a.png").write_bytes(b"of macOS")
     (tree / "train" / ".cache").mkdir()
-    assert len(folder(tree, size=4).train.labels) == 4
+    assert len(open_folder(tree, size=4).train.labels) == 4
 
 
 def test_listing_opens_no_image(tree, monkeypatch):
     monkeypatch.setattr(Image, "open", None)
-    assert len(folder(tree, size=4).train.labels) == 4
+    assert len(open_folder(tree, size=4).train.labels) == 4
 
 
 def test_names_that_are_not_ascii_are_read(tree):
     save(tree / "train" / "ant" / "Zürich 蟻.png", (77, 0, 0))
-    assert reds(folder(tree, size=4).train)[0] == 77
+    assert reds(open_folder(tree, size=4).train)[0] == 77
 
 
 class Batches(torch.utils.data.Dataset):
@@ -92,7 +92,7 @@ class Batches(torch.utils.data.Dataset):
 
 
 def test_loader_workers_can_hold_it(tree):
-    train = folder(tree, size=4).train
+    train = open_folder(tree, size=4).train
     assert reds(pickle.loads(pickle.dumps(train))) == reds(train)
     loader = DataLoader(Batches(train), batch_size=None, num_workers=1)
     assert [int(batch[0, 0, 0, 0]) for batch in loader] == reds(train)
@@ -141,7 +141,7 @@ def test_a_large_jpeg_keeps_the_detail_that_the_size_can_show(tmp_path):
 def test_an_unreadable_file_is_named_when_it_is_fetched(tree, content):
     path = tree / "train" / "ant" / "e.png"
     path.write_bytes(content)
-    train = folder(tree, size=4).train
+    train = open_folder(tree, size=4).train
     with pytest.raises(ValueError, match=rf"{path} must be an image that can be read, got ."):
         train.fetch(torch.tensor([1]))
 
@@ -193,23 +193,23 @@ def test_a_folder_that_may_not_be_read_is_refused_by_name(tree, which, monkeypat
     monkeypatch.setattr(os, "scandir", guarded)
     rule = f"folder: {closed} must be a folder that can be read, got Permission denied"
     with pytest.raises(ValueError, match=rule):
-        folder(tree, size=4)
+        open_folder(tree, size=4)
 
 
 def test_a_missing_folder_is_refused(tmp_path):
     with pytest.raises(ValueError, match=rf"{tmp_path}/none must be a folder, got no such folder"):
-        folder(tmp_path / "none", size=4)
+        open_folder(tmp_path / "none", size=4)
 
 
 def test_a_folder_without_classes_is_refused(tmp_path):
     with pytest.raises(ValueError, match="must hold a folder for each class, got none"):
-        folder(tmp_path, size=4)
+        open_folder(tmp_path, size=4)
 
 
 def test_an_empty_class_is_refused_by_name(tree):
     (tree / "train" / "bee").mkdir()
     with pytest.raises(ValueError, match=r"train/bee must hold images .* got none"):
-        folder(tree, size=4)
+        open_folder(tree, size=4)
 
 
 def test_a_test_part_with_other_classes_is_refused_by_name(tree):
@@ -217,10 +217,10 @@ def test_a_test_part_with_other_classes_is_refused_by_name(tree):
     with pytest.raises(
         ValueError, match="val must have the same classes as train, got no ant, also bee"
     ):
-        folder(tree, size=4)
+        open_folder(tree, size=4)
 
 
 def test_a_test_part_alone_is_refused(tree):
     (tree / "train").rename(tree / "training")
-    with pytest.raises(ValueError, match="train must be there, got only val"):
-        folder(tree, size=4)
+    with pytest.raises(ValueError, match="train must exist, got only val"):
+        open_folder(tree, size=4)

@@ -8,8 +8,9 @@ import torch
 from PIL import Image
 from torchvision.datasets import ImageFolder
 
-from softaug.lab.data.folder import PHOTOS, photos
-from softaug.lab.data.load import data, is_files, load
+from softaug.lab.data.check import data
+from softaug.lab.data.datasets import is_files
+from softaug.lab.data.load import load
 from softaug.lab.evaluation.show import count_classes
 from softaug.lab.recipes import DataSpec
 
@@ -79,7 +80,7 @@ def test_a_missing_part_is_refused_with_how_to_get_the_set(tmp_path, part):
     shutil.rmtree(tmp_path / "imagenette" / part)
     rule = f"imagenette/{part} must be a folder, got no such folder; get .*ln -s .*/imagenette`"
     with pytest.raises(ValueError, match=rule):
-        photos("imagenette", tmp_path, 8)
+        load("imagenette", tmp_path)
 
 
 def test_a_part_that_cannot_be_read_is_refused(tmp_path, monkeypatch):
@@ -133,6 +134,6 @@ def test_other_classes_in_val_than_in_train_are_refused(tmp_path):
 
 
 def test_what_asks_for_data_by_name_knows_them():
-    assert [count_classes(DataSpec(name)) for name in PHOTOS] == [1000, 10]
+    assert [count_classes(DataSpec(name)) for name in ("imagenet", "imagenette")] == [1000, 10]
     assert [is_files(name) for name in ("imagenet", "imagenette", "folder:x")] == [True] * 3
     assert [is_files(name) for name in ("cifar10", "digits")] == [False] * 2

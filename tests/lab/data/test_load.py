@@ -1,125 +1,220 @@
-import subprocess
+"""Data sets by name, their splits, images in memory, and the sets that need no download."""
+
 import sys
+from pathlib import Path
 
 import pytest
 import torch
+from sklearn.datasets import load_digits
 
-from softaug.lab.data.digits import digits
-from softaug.lab.data.folder import folder
-from softaug.lab.data.images import ImageData, Images, channel_stats
-from softaug.lab.data.load import load, parts
+from softaug.lab.data import fashion_mnist
+from softaug.lab.data.datasets import DATASETS, data_root, find_release, import_object, is_files
+from softaug.lab.data.digits import split_digits
+from softaug.lab.data.folder import open_folder
+from softaug.lab.data.images import (
+    ImageData,
+    Images,
+    channel_stats,
+    hold_out,
+    sample_per_class,
+    stratified_order,
+)
+from softaug.lab.data.load import load, split_train_eval
 
 
-def numbered(num_each, num_test=4):
-    """Two classes; the value of an image is its number."""
-    labels = torch.arange(2 * num_each) % 2
-    train = Images(torch.arange(2 * num_each).view(-1, 1, 1, 1), labels)
-    test = Images(torch.arange(1000, 1000 + num_test).view(-1, 1, 1, 1), labels[:num_test])
-    return ImageData(train, test, ("even", "odd"))
+def numbered(*counts):
+    """So many images of each class; the value of an image is its number."""
+    labels = torch.cat([torch.full((num,), label) for label, num in enumerate(counts)])
+    return Images(torch.arange(len(labels)).view(-1, 1, 1, 1), labels)
 
 
 def numbers(source):
     return source.images.flatten().tolist()
 
 
-def test_digits_are_in_colour_and_the_test_part_is_that_of_digits():
-    data, grey = load("digits"), digits()
+def test_the_registry_is_complete():
+    for name, dataset in DATASETS.items():
+        assert callable(import_object(dataset.reader))
+        assert (find_release(name) is not None) == dataset.download
+        assert dataset.citation
+        assert dataset.license
+
+
+def test_only_folders_and_imagenet_are_files():
+    files = [name for name in (*DATASETS, "folder:x") if is_files(name)]
+    assert files == ["imagenet", "imagenette", "folder:PATH", "folder:x"]
+
+
+def test_an_unknown_name_is_refused():
+    for name in ("cifar", "Digits", "folder:", ""):
+        with pytest.raises(ValueError, match=f"name must be one of 'cifar10', .*got '{name}'"):
+            load(name)
+
+
+def test_coarse_labels_are_for_cifar100():
+    for name in ("digits", "fashion-mnist", "folder:x", "imagenet"):
+        with pytest.raises(ValueError, match=f"labels of {name} must be \"fine\", got 'coarse'"):
+            load(name, labels="coarse")
+
+
+def test_the_argument_goes_before_the_variable_and_that_before_the_cache(monkeypatch):
+    monkeypatch.setenv("SOFTAUG_DATA", "/variable")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
+    assert data_root("/argument") == Path("/argument")
+    assert data_root() == Path("/variable")
+    monkeypatch.setenv("SOFTAUG_DATA", "")
+    assert data_root() == Path("/cache/softaug/data")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert data_root() == Path.home() / ".cache" / "softaug" / "data"
+    assert data_root("~/sets") == Path.home() / "sets"
+
+
+def test_fashion_mini_is_balanced_padded_and_in_the_package(recwarn):
+    data = load("fashion-mini")
+    for split in (data.train, data.test):
+        assert split.images.shape == (2000, 3, 32, 32)
+        assert split.images.dtype == torch.uint8
+        assert split.labels.bincount().tolist() == [200] * 10
+        border = split.images.clone()
+        border[:, :, 2:30, 2:30] = 0
+        assert int(border.max()) == 0
+        assert 60 < float(split.images[:, :, 2:30, 2:30].float().mean()) < 85
+    assert data.class_names[9] == "Ankle boot"
+    images = {image.numpy().tobytes() for image in data.train.images}
+    assert not images & {image.numpy().tobytes() for image in data.test.images}
+    assert len(recwarn) == 0
+    folder = fashion_mnist.MINI_FOLDER
+    assert "Zalando SE" in (folder / "LICENSE").read_text()
+    assert sum(file.stat().st_size for file in folder.iterdir()) < 2_500_000
+
+
+def test_fashion_mini_with_a_changed_byte_is_refused(tmp_path, monkeypatch):
+    for file in fashion_mnist.MINI_FOLDER.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    monkeypatch.setattr(fashion_mnist, "MINI_FOLDER", tmp_path)
+    path = tmp_path / "t10k-labels-idx1-ubyte.gz"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(ValueError, match=f"{path} must be as it was packaged, got a broken gzip"):
+        load("fashion-mini")
+
+
+def test_digits_are_split_in_proportion_the_same_way_every_time():
+    splits = split_digits()
+    for split, size in zip(splits, (600, 500, 697), strict=True):
+        assert split.images.shape == (size, 1, 16, 16)
+        assert int(split.images.max()) == 255
+        assert bool(((split.labels.bincount() / size - 0.1).abs() < 0.01).all())
+    rows = [{image.numpy().tobytes() for image in split.images} for split in splits]
+    assert not rows[0] & rows[1] | rows[0] & rows[2] | rows[1] & rows[2]
+    few = split_digits(100)
+    assert torch.equal(few.train.images, splits.train.images[:100])
+    assert torch.equal(few.test.images, splits.test.images)
+    corners = torch.cat([split.images for split in splits])[:, 0, 0, 0].double()
+    assert float(corners.mean()) == pytest.approx(
+        load_digits().images[:, 0, 0].mean() * 255 / 16, abs=0.5
+    )
+
+
+def test_digits_are_loaded_in_color_with_validation_among_the_training_images():
+    data, gray = load("digits"), split_digits()
     assert data.train.images.shape == (1100, 3, 16, 16)
-    assert torch.equal(data.train.images[:600, 2:], grey.train.images)
-    assert torch.equal(data.train.labels[600:], grey.validation.labels)
-    assert torch.equal(data.test.images[:, :1], grey.test.images)
+    assert torch.equal(data.train.images[:600, 2:], gray.train.images)
+    assert torch.equal(data.train.labels[600:], gray.validation.labels)
+    assert torch.equal(data.test.images[:, :1], gray.test.images)
     assert data.class_names == tuple("0123456789")
 
 
-def test_cifar_is_read_from_data_dir(tiny, tmp_path):
-    (tmp_path / "cifar-100-binary").mkdir()
-    for name, content in tiny.files.items():
-        (tmp_path / "cifar-100-binary" / name).write_bytes(content)
-    fine, coarse = (load("cifar100", tmp_path, labels) for labels in ("fine", "coarse"))
-    assert fine.train.images.shape == (4, 3, 32, 32)
-    assert len(fine.class_names) == 100
-    assert len(coarse.class_names) == 20
+def test_digits_refuse_a_bad_size_and_name_the_extra_they_need(monkeypatch):
+    for num in (9, 601):
+        with pytest.raises(ValueError, match=rf"num_train must be in 10\.\.600, got {num}"):
+            split_digits(num)
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    with pytest.raises(ImportError, match=r"pip install 'softaug\[lab\]'"):
+        split_digits()
 
 
-def test_a_folder_is_read_at_the_size_asked_for(tmp_path):
-    from PIL import Image
-
-    (tmp_path / "ant").mkdir()
-    Image.new("RGB", (9, 9)).save(tmp_path / "ant" / "a.png")
-    data = load(f"folder:{tmp_path}", size=5, resize=7, unreadable="skip")
-    assert data.train.fetch(torch.tensor([0])).shape == (1, 3, 5, 5)
-    assert (data.train.resize, data.train.unreadable) == (7, "skip")
+def test_a_stratified_order_holds_each_class_in_proportion_anywhere():
+    labels = numbered(100, 200).labels
+    order = stratified_order(labels, seed=0)
+    assert sorted(order.tolist()) == list(range(300))
+    for start in (0, 90, 210):
+        assert abs(int((labels[order[start : start + 90]] == 0).sum()) - 30) <= 1
 
 
-@pytest.mark.parametrize("name", ["cifar", "Digits", "folder:", ""])
-def test_an_unknown_name_is_refused(name):
-    with pytest.raises(ValueError, match=f"name must be one of 'cifar10', .*got '{name}'"):
-        load(name)
+def test_images_are_fetched_and_taken_in_the_order_of_the_index():
+    data, index = numbered(2, 3), torch.tensor([4, 0])
+    assert data.fetch(index).flatten().tolist() == [4, 0]
+    part = data.take(index)
+    assert part.labels.tolist() == [1, 0]
+    assert part.fetch(torch.tensor([0])).item() == 4
 
 
-@pytest.mark.parametrize("name", ["digits", "fashion-mnist", "folder:x", "imagenet"])
-def test_coarse_labels_are_for_cifar100(name):
-    with pytest.raises(ValueError, match=f"labels of {name} must be \"fine\", got 'coarse'"):
-        load(name, labels="coarse")
+def test_held_out_images_are_apart_and_the_same_for_the_same_seed():
+    data = numbered(50, 50)
+    rest, held = hold_out(data, 20, seed=1)
+    assert held.labels.bincount().tolist() == [10, 10]
+    assert not set(numbers(rest)) & set(numbers(held))
+    assert numbers(held) == numbers(hold_out(data, 20, seed=1)[1])
+    assert numbers(held) != numbers(hold_out(data, 20, seed=2)[1])
 
 
-def test_without_validation_the_test_part_is_measured_on():
-    data = numbered(10)
-    train, measured = parts(data, per_class=None, validation=0, seed=0)
+def test_the_same_number_of_each_class_is_sampled():
+    part = sample_per_class(numbered(7, 30, 11), 5, seed=0)
+    assert part.labels.bincount().tolist() == [5, 5, 5]
+    assert len(part.images.unique()) == 15
+
+
+def test_more_than_there_are_is_refused():
+    with pytest.raises(ValueError, match="at most the images of class 0, got 5, of 4"):
+        sample_per_class(numbered(4, 9), 5, seed=0)
+    with pytest.raises(ValueError, match="num must leave some of the 13 images, got 13"):
+        hold_out(numbered(4, 9), 13, seed=0)
+
+
+def split(data, per_class=None, validation=0, seed=0):
+    return split_train_eval(data, per_class=per_class, validation=validation, seed=seed)
+
+
+def test_without_validation_the_test_split_is_evaluated_on():
+    data = ImageData(numbered(10, 10), numbered(2, 2), ("even", "odd"))
+    train, evaluation = split(data)
     assert train is data.train
-    assert measured is data.test
+    assert evaluation is data.test
 
 
-def test_held_out_images_do_not_change_with_per_class():
-    data = numbered(50)
-    whole, held = parts(data, per_class=None, validation=20, seed=3)
-    few, held_too = parts(data, per_class=5, validation=20, seed=3)
-    assert numbers(held) == numbers(held_too)
+def test_held_out_images_do_not_change_with_per_class_but_with_the_seed():
+    data = ImageData(numbered(50, 50), None, ("even", "odd"))
+    whole, held = split(data, validation=20, seed=3)
+    few, same = split(data, per_class=5, validation=20, seed=3)
+    assert numbers(held) == numbers(same)
     assert set(numbers(few)) < set(numbers(whole))
     assert not set(numbers(whole)) & set(numbers(held))
     assert few.labels.bincount().tolist() == [5, 5]
+    other = split(data, per_class=5, validation=20, seed=4)
+    assert numbers(other[0]) != numbers(few)
+    assert numbers(other[1]) != numbers(held)
 
 
-def test_the_seed_draws_both():
-    one, two = (parts(numbered(50), per_class=5, validation=20, seed=seed) for seed in (0, 1))
-    assert set(numbers(one[0])) != set(numbers(two[0]))
-    assert set(numbers(one[1])) != set(numbers(two[1]))
+def test_a_set_without_a_test_split_needs_validation():
+    data = ImageData(numbered(5, 5), None, ("even", "odd"))
+    with pytest.raises(ValueError, match="validation must be above 0 where there is no test split"):
+        split(data)
 
 
-def test_a_set_without_a_test_part_needs_validation():
-    data = numbered(10)._replace(test=None)
-    with pytest.raises(ValueError, match="validation must be above 0 where there is no test part"):
-        parts(data, per_class=None, validation=0, seed=0)
-    assert len(parts(data, per_class=None, validation=4, seed=0)[1].labels) == 4
-
-
-def test_channel_stats_are_those_of_float64():
+def test_channel_stats_are_exact():
     images = torch.randint(256, (50, 3, 7, 5), generator=torch.Generator().manual_seed(0)).byte()
-    found, exact = channel_stats(Images(images, torch.zeros(50).long())), images.double()
-    assert found.mean == pytest.approx(exact.mean((0, 2, 3)).tolist(), rel=1e-14)
-    assert found.sd == pytest.approx(exact.std((0, 2, 3)).tolist(), rel=1e-14)
-
-
-def test_channel_stats_of_one_value_are_exact():
-    images = torch.full((40, 1, 30, 30), 251, dtype=torch.uint8)
-    assert channel_stats(Images(images, torch.zeros(40).long())) == ([251.0], [0.0])
+    stats, exact = channel_stats(Images(images, torch.zeros(50).long())), images.double()
+    assert stats.mean == pytest.approx(exact.mean((0, 2, 3)).tolist(), rel=1e-14)
+    assert stats.sd == pytest.approx(exact.std((0, 2, 3)).tolist(), rel=1e-14)
+    constant = torch.full((40, 1, 30, 30), 251, dtype=torch.uint8)
+    assert channel_stats(Images(constant, torch.zeros(40).long())) == ([251.0], [0.0])
+    with pytest.raises(ValueError, match="there must be two pixels or more"):
+        channel_stats(Images(torch.zeros(1, 3, 1, 1).byte(), torch.zeros(1).long()))
 
 
 def test_channel_stats_of_files_are_those_of_imagenet(tmp_path):
     (tmp_path / "ant").mkdir()
     (tmp_path / "ant" / "a.png").write_bytes(b"never opened")
-    found = channel_stats(folder(tmp_path, size=4).train)
-    assert found.mean == pytest.approx([123.675, 116.28, 103.53])
-    assert found.sd == pytest.approx([58.395, 57.12, 57.375])
-
-
-def test_too_few_pixels_for_a_spread_are_refused():
-    with pytest.raises(ValueError, match="there must be two pixels or more"):
-        channel_stats(Images(torch.zeros(1, 3, 1, 1).byte(), torch.zeros(1).long()))
-
-
-def test_reading_data_loads_nothing_of_the_command_line():
-    code = "import sys, softaug.lab.data.load, softaug.lab.data.images; print(*sys.modules)"
-    command = [sys.executable, "-c", code]
-    loaded = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
-    assert not {"rich", "tyro", "sklearn"} & set(loaded)
+    stats = channel_stats(open_folder(tmp_path, size=4).train)
+    assert stats.mean == pytest.approx([123.675, 116.28, 103.53])
+    assert stats.sd == pytest.approx([58.395, 57.12, 57.375])

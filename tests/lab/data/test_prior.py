@@ -5,9 +5,8 @@ import pytest
 import torch
 
 from softaug import SoftLabel, SoftLoss
-from softaug.lab.data.cifar import COARSE_OF_FINE
+from softaug.lab.data.cifar import COARSE_OF_FINE, RELEASES
 from softaug.lab.data.prior import coarse_prior, describe_prior, guess, read_prior
-from softaug.lab.data.releases import RELEASES
 
 NAMES = ["cat", "dog", "ship"]
 ROWS = [[0.5, 0.5, 0.0], [0.4, 0.4, 0.2], [0.25, 0.25, 0.5]]

@@ -12,9 +12,9 @@ from torchvision.transforms.v2 import RandAugment
 
 from softaug import DrawKey, SoftResizedCrop, UniformResizedCrop
 from softaug.lab.data.decoding import decoder, is_installed
-from softaug.lab.data.folder import folder
+from softaug.lab.data.folder import open_folder
 from softaug.lab.data.jpeg import open_image
-from softaug.lab.data.windows import decode_part, jpeg_scale, read_windows
+from softaug.lab.data.windows import choose_jpeg_scale, decode_part, read_windows
 from softaug.transforms import (
     HorizontalFlip,
     PerSample,
@@ -56,7 +56,7 @@ def whole(path):
 
 @pytest.mark.parametrize("crop", [SoftResizedCrop(32, fill=(9, 8, 7)), UniformResizedCrop(32)])
 def test_windows_are_those_of_the_whole_images(photos, crop):
-    source = folder(photos, size=32).train
+    source = open_folder(photos, size=32).train
     found = source.windows(torch.arange(6), crop, KEY)
     for number in range(6):
         image = whole(source.path(number))[None]
@@ -68,7 +68,7 @@ def test_windows_are_those_of_the_whole_images(photos, crop):
 
 
 def test_a_batch_is_bytes_with_colours_side_by_side_and_a_row_for_each_file(photos):
-    found = folder(photos, size=32).train.windows(torch.arange(6), SoftResizedCrop(32), KEY)
+    found = open_folder(photos, size=32).train.windows(torch.arange(6), SoftResizedCrop(32), KEY)
     assert found.images.shape == (6, 3, 32, 32)
     assert found.images.dtype == torch.uint8
     assert found.images.is_contiguous(memory_format=torch.channels_last)
@@ -93,7 +93,9 @@ def test_a_batch_is_bytes_with_colours_side_by_side_and_a_row_for_each_file(phot
     ids=lambda transform: type(transform).__name__,
 )
 def test_what_follows_does_not_depend_on_how_a_batch_lies_in_memory(photos, transform):
-    images = folder(photos, size=32).train.windows(torch.arange(6), SoftResizedCrop(32), KEY).images
+    images = (
+        open_folder(photos, size=32).train.windows(torch.arange(6), SoftResizedCrop(32), KEY).images
+    )
     assert not images.is_contiguous()
     found, label = transform(images, torch.arange(6), key=KEY)
     expected, plain = transform(images.contiguous(), torch.arange(6), key=KEY)
@@ -102,7 +104,7 @@ def test_what_follows_does_not_depend_on_how_a_batch_lies_in_memory(photos, tran
 
 
 def test_windows_do_not_depend_on_the_batch_they_are_read_in(photos):
-    source, crop = folder(photos, size=32).train, SoftResizedCrop(32)
+    source, crop = open_folder(photos, size=32).train, SoftResizedCrop(32)
     together = source.windows(torch.arange(6), crop, KEY)
     index = torch.tensor([4, 1])
     apart = source.windows(index, crop, DrawKey(3, 1, index))
@@ -111,7 +113,7 @@ def test_windows_do_not_depend_on_the_batch_they_are_read_in(photos):
 
 
 def test_the_key_numbers_samples_not_files(photos):
-    source, crop = folder(photos, size=32).train, SoftResizedCrop(32)
+    source, crop = open_folder(photos, size=32).train, SoftResizedCrop(32)
     one, other = (
         source.windows(torch.tensor([2]), crop, DrawKey(3, 1, torch.tensor([number])))
         for number in (2, 70)
@@ -122,8 +124,8 @@ def test_the_key_numbers_samples_not_files(photos):
 @pytest.mark.parametrize("broken", [2, 0])
 def test_a_broken_file_is_skipped_and_named_and_moves_no_other(photos, broken):
     crop = SoftResizedCrop(32)
-    expected = folder(photos, size=32).train.windows(torch.arange(6), crop, KEY)
-    source = folder(photos, size=32, unreadable="skip").train
+    expected = open_folder(photos, size=32).train.windows(torch.arange(6), crop, KEY)
+    source = open_folder(photos, size=32, unreadable="skip").train
     Path(source.path(broken)).write_bytes(b"no image")
     found = source.windows(torch.arange(6), crop, KEY)
     rest = [number for number in range(6) if number != broken]
@@ -135,7 +137,7 @@ def test_a_broken_file_is_skipped_and_named_and_moves_no_other(photos, broken):
 
 
 def test_a_file_that_fails_only_when_it_is_decoded_is_skipped_too(photos, monkeypatch):
-    source = folder(photos, size=32, unreadable="skip").train
+    source = open_folder(photos, size=32, unreadable="skip").train
     noise = np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
     Image.fromarray(noise).save(source.path(1), "PNG")
     cut_short(source.path(1))
@@ -150,7 +152,7 @@ def cut_short(path):
 
 
 def test_a_broken_file_is_refused_by_name(photos):
-    source = folder(photos, size=32).train
+    source = open_folder(photos, size=32).train
     cut_short(source.path(3))
     rule = rf"folder: {source.path(3)} must be an image that can be read, got a truncated JPEG"
     with pytest.raises(ValueError, match=rule):
@@ -164,7 +166,7 @@ def test_a_jpeg_that_is_damaged_amid_its_image_is_refused_or_skipped(
 ):
     monkeypatch.setenv("SOFTAUG_DECODER", way)
     refusing, skipping = (
-        folder(photos, size=32, unreadable=choice).train for choice in ("refuse", "skip")
+        open_folder(photos, size=32, unreadable=choice).train for choice in ("refuse", "skip")
     )
     photo(200, 150).save(refusing.path(2), quality=98, progressive=progressive)
     damage(refusing.path(2))
@@ -184,7 +186,7 @@ def damage(path):
 
 
 def test_a_batch_of_nothing_but_broken_files_names_them(photos):
-    source = folder(photos, size=32, unreadable="skip").train
+    source = open_folder(photos, size=32, unreadable="skip").train
     for number in (1, 2):
         Path(source.path(number)).write_bytes(b"")
     told = (
@@ -199,19 +201,19 @@ def test_lack_of_memory_is_not_a_broken_file(photos, monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr("softaug.lab.data.windows.decode_part", decode)
-    source = folder(photos, size=32, unreadable="skip").train
+    source = open_folder(photos, size=32, unreadable="skip").train
     with pytest.raises(MemoryError):
         source.windows(torch.arange(6), SoftResizedCrop(32), KEY)
 
 
 def test_a_fill_that_does_not_fit_is_not_blamed_on_a_file(photos):
-    source = folder(photos, size=32, unreadable="skip").train
+    source = open_folder(photos, size=32, unreadable="skip").train
     with pytest.raises(ValueError, match="SoftResizedCrop: fill must be one number or 3"):
         source.windows(torch.arange(6), SoftResizedCrop(32, fill=(1, 2)), KEY)
 
 
 def test_a_crop_of_another_size_and_a_key_of_another_length_are_refused(photos):
-    source = folder(photos, size=32).train
+    source = open_folder(photos, size=32).train
     with pytest.raises(ValueError, match=r"crop\.size must be the folder's, 32, got 16"):
         source.windows(torch.arange(6), SoftResizedCrop(16), KEY)
     with pytest.raises(ValueError, match=r"key\.index must hold a number for each of 2 files"):
@@ -224,8 +226,8 @@ def test_a_crop_of_another_size_and_a_key_of_another_length_are_refused(photos):
 )
 def test_a_jpeg_is_decoded_smaller_while_an_edge_keeps_twice_the_size(edge, size, scale):
     file = SimpleNamespace(is_jpeg=True, turned=False, height=9999, width=9999)
-    assert jpeg_scale(file, edge, size) == scale
-    assert jpeg_scale(SimpleNamespace(is_jpeg=False), edge, size) == 1
+    assert choose_jpeg_scale(file, edge, size) == scale
+    assert choose_jpeg_scale(SimpleNamespace(is_jpeg=False), edge, size) == 1
 
 
 @pytest.fixture
@@ -290,7 +292,7 @@ class Windows(Dataset):
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_loader_workers_read_what_the_main_process_reads(photos, method):
-    source = folder(photos, size=32).train
+    source = open_folder(photos, size=32).train
     here = source.windows(torch.arange(6), SoftResizedCrop(32), KEY).images  # before the fork
     data = Windows(pickle.loads(pickle.dumps(source)))
     loader = DataLoader(data, batch_size=6, num_workers=1, multiprocessing_context=method)

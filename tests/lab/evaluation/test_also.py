@@ -3,7 +3,7 @@ import pytest
 import torch
 from PIL import Image
 
-from softaug.lab.data.folder import FolderImages, folder
+from softaug.lab.data.folder import FolderImages, open_folder
 from softaug.lab.data.images import Images
 from softaug.lab.evaluation.extra_test_sets import read_also, resized
 
@@ -122,7 +122,7 @@ def test_a_folder_is_resized_as_the_run_s_images_are(tmp_path):
 
 
 def some_files(root, size=8, resize=None):
-    test = folder(save_files(root, NAMES), size, resize).train
+    test = open_folder(save_files(root, NAMES), size, resize).train
     return test.take(torch.tensor([2, 0]))
 
 
@@ -141,7 +141,7 @@ def test_of_a_larger_short_edge_less_is_kept(tmp_path):
     (tmp_path / "ramp").mkdir()
     ramp = np.broadcast_to(np.arange(256, dtype=np.uint8)[None, :, None], (256, 256, 3))
     Image.fromarray(ramp.copy()).save(tmp_path / "ramp" / "a.png")
-    test = folder(tmp_path, 8).train
+    test = open_folder(tmp_path, 8).train
     whole = test.fetch(torch.tensor([0]))[0, 0, 0].double()
     half = resized(test, [16], ())["resize-16"].fetch(torch.tensor([0]))[0, 0, 0].double()
     assert whole[1:-1].tolist() == pytest.approx([47.5 + 32 * n for n in range(6)], abs=1)

@@ -5,11 +5,11 @@ import torch
 from torch import nn
 
 from softaug import SoftCrop, SoftLoss
-from softaug.lab.data.digits import digits
+from softaug.lab.data.digits import split_digits
 from softaug.lab.data.images import Images
 from softaug.lab.training.demo import Arm, Plan, build_model, train_arm
 
-DATA = digits(60).train
+DATA = split_digits(60).train
 SOFT = Arm("soft", SoftCrop(0.1), SoftLoss("target"))
 HARD = Arm("hard", SoftCrop(0.1), SoftLoss("none"))
 

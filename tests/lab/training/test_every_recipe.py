@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from one_step import take_step
 
-from softaug.lab.data.load import is_files
+from softaug.lab.data.datasets import is_files
 from softaug.lab.recipes import Recipe, entries
 
 

@@ -1,0 +1,281 @@
+"""Downloads: resumed, checked, put in place as a whole; CIFAR's archive, Fashion-MNIST's files."""
+
+import errno
+import gzip
+import hashlib
+import io
+import re
+import tarfile
+import threading
+from dataclasses import replace
+
+import pytest
+from file_server import serving
+from rich.console import Console
+
+from softaug.lab.data.cifar import RELEASES
+from softaug.lab.data.download import get_release
+from softaug.lab.data.fashion_mnist import RELEASES as FASHION
+from softaug.lab.data.load import load
+
+ARCHIVE = "cifar-100-binary.tar.gz"
+PART = f"{ARCHIVE}.part"
+FIRST, LAST = "train-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"
+
+
+@pytest.fixture
+def server(tiny, monkeypatch):
+    with serving(tiny.archive) as running:
+        url = f"{running.url}{ARCHIVE}"
+        monkeypatch.setitem(RELEASES, "cifar100", replace(RELEASES["cifar100"], url=url))
+        yield running
+
+
+@pytest.fixture
+def packed(fashion):
+    return {f"{name}.gz": gzip.compress(content) for name, content in fashion.files.items()}
+
+
+@pytest.fixture
+def fashion_server(fashion, packed, monkeypatch):
+    with serving(packed) as running:
+        monkeypatch.setitem(FASHION, "fashion-mnist", replace(fashion.release, url=running.url))
+        yield running
+
+
+def run(root, release=None):
+    """What `get_release` prints; of CIFAR-100, unless another is given."""
+    out = io.StringIO()
+    get_release(release or RELEASES["cifar100"], root, Console(file=out, width=300))
+    return out.getvalue()
+
+
+def run_fashion(root):
+    return run(root, FASHION["fashion-mnist"])
+
+
+def left_in(root):
+    return {path.name for path in root.iterdir() if not path.name.endswith(".lock")}
+
+
+def read(root, folder="cifar-100-binary"):
+    return {path.name: path.read_bytes() for path in (root / folder).iterdir()}
+
+
+def serve(server, monkeypatch, content):
+    """Serve another archive, with its checksum taken for the official one."""
+    server.content = content
+    sha256 = hashlib.sha256(content).hexdigest()
+    release = replace(RELEASES["cifar100"], archive_sha256=sha256)
+    monkeypatch.setitem(RELEASES, "cifar100", release)
+
+
+def test_a_missing_set_is_downloaded_once_and_can_be_read(server, tiny, tmp_path, recwarn):
+    root = tmp_path / "new" / "root"
+    text = run(root)
+    assert read(root) == tiny.files  # and no readme.html
+    assert left_in(root) == {"cifar-100-binary"}
+    assert "100 % of 0 MB" in text
+    assert "ok: train.bin, 4 images, sha256 official" in text
+    assert len(load("cifar100", root).train.labels) == 4
+    assert len(recwarn) == 0
+    text = run(root)  # is only checked
+    assert text.count("ok: ") == 4
+    assert f"cifar100 is in {root}/cifar-100-binary" in text
+    assert server.asked == [None]
+
+
+def test_an_interrupted_download_goes_on_where_it_ended(server, tiny, tmp_path):
+    server.cut = 5000
+    remedy = rf"goes on from there; or get {server.url}cifar-.* put it at {tmp_path}/{ARCHIVE}"
+    with pytest.raises(ValueError, match=rf"ended [\d,]+ bytes early; .*{remedy}"):
+        run(tmp_path)
+    assert (tmp_path / PART).read_bytes() == tiny.archive[:5000]
+    server.cut = None
+    run(tmp_path)
+    assert server.asked == [None, "bytes=5000-"]
+    assert read(tmp_path) == tiny.files
+    assert left_in(tmp_path) == {"cifar-100-binary"}
+
+
+def test_a_server_that_ignores_ranges_starts_over(server, tiny, tmp_path):
+    (tmp_path / PART).write_bytes(b"x" * 5000)
+    server.ranges = False
+    run(tmp_path)
+    assert server.asked == ["bytes=5000-"]
+    assert read(tmp_path) == tiny.files
+
+
+def test_a_download_that_was_whole_already_is_used(server, tiny, tmp_path):
+    (tmp_path / PART).write_bytes(tiny.archive)
+    run(tmp_path)
+    assert server.asked == [f"bytes={len(tiny.archive)}-"]
+    assert read(tmp_path) == tiny.files
+
+
+def test_a_bad_download_is_deleted(server, tmp_path):
+    server.content = server.content[:-1] + b"?"
+    with pytest.raises(ValueError, match=r"official sha256 .*bad download was deleted"):
+        run(tmp_path)
+    assert left_in(tmp_path) == set()
+
+
+def test_an_archive_put_there_by_hand_is_used_or_refused_and_kept(server, tiny, tmp_path):
+    (tmp_path / ARCHIVE).write_bytes(b"not it")
+    with pytest.raises(ValueError, match=r"official sha256 .*remove it"):
+        run(tmp_path)
+    assert left_in(tmp_path) == {ARCHIVE}
+    (tmp_path / ARCHIVE).write_bytes(tiny.archive)
+    run(tmp_path)
+    assert server.asked == []
+    assert left_in(tmp_path) == {"cifar-100-binary", ARCHIVE}
+
+
+@pytest.mark.parametrize(
+    "name", ["../evil.bin", "/evil.bin", "other/train.bin", "cifar-100-binary/../../evil.bin"]
+)
+def test_a_member_outside_the_folder_is_refused(server, tiny, tmp_path, monkeypatch, name):
+    serve(server, monkeypatch, tiny.pack({**tiny.packed, name: b"evil"}))
+    with pytest.raises(ValueError, match=f"plain files in cifar-100-binary alone, got {name}"):
+        run(tmp_path / "root")
+    assert not list(tmp_path.rglob("evil*"))
+    assert left_in(tmp_path / "root") == {PART}
+
+
+def test_a_link_in_the_archive_is_refused(server, tiny, tmp_path, monkeypatch):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as archive:
+        link = tarfile.TarInfo("cifar-100-binary/train.bin")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    serve(server, monkeypatch, out.getvalue())
+    with pytest.raises(ValueError, match=r"plain files .*got cifar-100-binary/train\.bin"):
+        run(tmp_path)
+
+
+def test_an_archive_of_other_files_is_refused(server, tiny, tmp_path, monkeypatch):
+    changed = {**tiny.packed, "cifar-100-binary/test.bin": bytes(2 * 3074)}
+    del changed["cifar-100-binary/fine_label_names.txt"]
+    serve(server, monkeypatch, tiny.pack(changed))
+    wrong = r"test\.bin: sha256 is not the official one; fine_label_names\.txt: missing"
+    with pytest.raises(ValueError, match=wrong):
+        run(tmp_path)
+    assert not (tmp_path / "cifar-100-binary").exists()
+
+
+def test_a_set_with_wrong_files_is_refused_and_left_alone(server, tiny, tmp_path, capsys):
+    run(tmp_path)
+    folder = tmp_path / "cifar-100-binary"
+    (folder / "train.bin").write_bytes(bytes([19, 100]) + tiny.files["train.bin"][2:])
+    (folder / "test.bin").write_bytes(b"short")
+    (folder / "coarse_label_names.txt").write_text("one\ntwo\n")
+    before = read(tmp_path)
+    with pytest.raises(ValueError, match="must hold the official files, got 3 wrong; move it"):
+        get_release(RELEASES["cifar100"], tmp_path, Console(width=300))
+    lines = capsys.readouterr().out
+    assert "train.bin, sha256 is not the official one, fine label 100 is outside 0..99" in lines
+    assert "WRONG: test.bin, 5 bytes, should be 6,148" in lines
+    assert "WRONG: coarse_label_names.txt, class names differ" in lines
+    assert read(tmp_path) == before
+    assert server.asked == [None]
+
+
+def test_no_network_says_what_to_do_by_hand(tiny, fashion, tmp_path):
+    nowhere = "http://127.0.0.1:9/"  # nothing listens there
+    (tmp_path / PART).write_bytes(b"what came before")
+    by_hand = rf"get {nowhere}{ARCHIVE} by other means, put it at {tmp_path}/cifar-100"
+    with pytest.raises(ValueError, match=rf"{ARCHIVE} must be reachable, .*refused.*{by_hand}"):
+        run(tmp_path, replace(RELEASES["cifar100"], url=f"{nowhere}{ARCHIVE}"))
+    with pytest.raises(ValueError, match=rf"9/{FIRST} must be reachable, .*apt-get install data"):
+        run(tmp_path, replace(fashion.release, url=nowhere))
+    assert left_in(tmp_path) == {PART}
+    assert (tmp_path / PART).read_bytes() == b"what came before"
+
+
+def test_a_disk_full_while_downloading_is_explained(server, tmp_path):
+    (tmp_path / PART).symlink_to("/dev/full")
+    with pytest.raises(OSError, match=f"no space is left for {tmp_path}; free 400 MB"):
+        run(tmp_path)
+    assert not (tmp_path / "cifar-100-binary").exists()
+
+
+def test_a_disk_full_while_unpacking_leaves_no_unfinished_folder(server, tmp_path, monkeypatch):
+    def full(self, member, path, **options):
+        (path / member.name).write_bytes(b"begun")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tarfile.TarFile, "extract", full)
+    with pytest.raises(OSError, match="no space is left"):
+        run(tmp_path)
+    assert left_in(tmp_path) == {PART}
+
+
+def test_what_a_killed_process_left_is_cleared_away(server, tiny, tmp_path):
+    stale = tmp_path / ".cifar-100-binary.unfinished"
+    stale.mkdir()
+    (stale / "train.bin").write_bytes(b"half")
+    run(tmp_path)
+    assert read(tmp_path) == tiny.files
+    assert left_in(tmp_path) == {"cifar-100-binary"}
+
+
+def test_two_at_a_time_download_once(server, tiny, tmp_path):
+    server.delay = 0.3
+    texts = []
+    threads = [threading.Thread(target=lambda: texts.append(run(tmp_path))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert server.asked == [None]
+    assert sorted("another process" in text for text in texts) == [False, True]
+    assert all("cifar100 is in" in text for text in texts)
+    assert read(tmp_path) == tiny.files
+
+
+def test_a_set_of_files_is_downloaded_one_by_one(fashion_server, packed, tmp_path, recwarn):
+    text = run_fashion(tmp_path)
+    assert read(tmp_path, "fashion-mnist") == packed
+    assert left_in(tmp_path) == {"fashion-mnist"}
+    assert text.count("ok: ") == 4
+    assert load("fashion-mnist", tmp_path).train.labels.tolist() == [6, 7, 8, 9]
+    assert len(recwarn) == 0
+    run_fashion(tmp_path)
+    assert fashion_server.asked == [None] * 4
+
+
+def test_an_interrupted_file_goes_on_where_it_ended(fashion_server, packed, tmp_path):
+    fashion_server.cut = 1000
+    by_hand = f"put the files of {fashion_server.url} into {tmp_path}/fashion-mnist by other means"
+    with pytest.raises(ValueError, match=rf"from there; or {by_hand}, or use `apt-get install"):
+        run_fashion(tmp_path)
+    assert (tmp_path / f"fashion-mnist-{FIRST}.part").read_bytes() == packed[FIRST][:1000]
+    fashion_server.cut = None
+    run_fashion(tmp_path)
+    assert fashion_server.asked == [None, "bytes=1000-", None, None, None]
+    assert read(tmp_path, "fashion-mnist") == packed
+
+
+def test_a_bad_file_is_deleted_and_good_ones_are_kept(fashion_server, packed, tmp_path):
+    fashion_server.content = {**packed, LAST: b"<html>moved</html>"}
+    rule = rf"fashion-mnist-{re.escape(LAST)}\.part must hold the official t10k-labels-idx1-ubyte"
+    with pytest.raises(ValueError, match=rf"{rule}, got magic .*this bad download was deleted"):
+        run_fashion(tmp_path)
+    good = [name for name in packed if name != LAST]
+    assert left_in(tmp_path) == {f"fashion-mnist-{name}.part" for name in good}
+    fashion_server.content = packed
+    run_fashion(tmp_path)
+    assert read(tmp_path, "fashion-mnist") == packed
+    assert left_in(tmp_path) == {"fashion-mnist"}
+
+
+def test_the_content_of_a_file_counts_not_how_it_is_packed(
+    fashion_server, packed, fashion, tmp_path
+):
+    plain = fashion.files[FIRST.removesuffix(".gz")]
+    fashion_server.content = {**packed, FIRST: gzip.compress(plain[:-1] + b"?")}
+    with pytest.raises(ValueError, match="got sha256 is not the official one; this bad download"):
+        run_fashion(tmp_path)
+    assert left_in(tmp_path) == set()
+    fashion_server.content = {**packed, FIRST: gzip.compress(plain, compresslevel=1, mtime=1)}
+    assert f"ok: {FIRST}, 4 images, sha256 official" in run_fashion(tmp_path)
