@@ -27,7 +27,7 @@ from softaug.lab.recipes.config import (
     ViewsSpec,
 )
 from softaug.lab.recipes.paper_numbers import PaperNumber
-from softaug.lab.recipes.registry import Entry, header
+from softaug.lab.recipes.rows import Entry, header
 from softaug.lab.recipes.serialize import as_dict, differences, from_dict
 
 __all__ = [

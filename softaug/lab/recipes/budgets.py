@@ -4,21 +4,12 @@ The baseline's batch and learning rate, and the crop's sigma and k, were chosen 
 training images (docs/evidence.md). Every arm is the baseline plus what it is called after.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from softaug.lab.recipes.augment import Augment, NormalOffsets, Pace, UniformOffsets
 from softaug.lab.recipes.config import DataSpec, Optim, Recipe
-from softaug.lab.recipes.registry import (
-    Entry,
-    cropped,
-    derive,
-    root,
-    row_name,
-    softened,
-    with_policy,
-)
+from softaug.lab.recipes.rows import Entry, derive, root, row_name
 
 MODEL, DEEPER, DEEPER_EPOCHS = "resnet8-s2", "resnet20", (15, 40)
 NUM_IMAGES = 5000
@@ -40,7 +31,7 @@ OTHER_PACES = {  # beside it, at the middle length
 }
 # One thread of an AMD EPYC, evaluation included.
 _MINUTES = {MODEL: {15: 2, 40: 5, 120: 13}, DEEPER: {15: 6, 40: 14}}
-_POLICIES: tuple[Literal["randaugment", "trivialaugment"], ...] = ("randaugment", "trivialaugment")
+_POLICIES = ("randaugment", "trivialaugment")
 
 
 def budget_name(data: str, epochs: int, arm: str, model: str = MODEL) -> str:
@@ -104,52 +95,45 @@ def _normal(hard: Entry, sigma: float, k: float) -> NormalOffsets:
 
 def _paced(hard: Entry, arm: str = PACED, pace: Pace = PACE) -> Entry:
     """A near crop at first; then training sets its sigma."""
-    augment = replace(cropped(hard.recipe, _normal(hard, *FIRST)), pace=pace)
     by = "" if pace.by == "all" else f", each {pace.by} its own"
     lost = f", {pace.held_out} images held out" if pace.held_out else ""
     about = f"Crops whose sigma follows training ({pace.rule}{by}{lost}); softened: target"
-    return _arm(hard, arm, about, augment=augment, loss=softened(hard.recipe, "target"))
+    crop = {"augment.crop": _normal(hard, *FIRST), "augment.pace": pace}
+    return _arm(hard, arm, about, {**crop, "loss.soften": "target"})
 
 
-def _arm(parent: Entry, arm: str, about: str, **changes: Any) -> Entry:
-    return derive(parent, f"{NUM_IMAGES}x{parent.recipe.epochs}-{arm}", about, **changes)
+def _arm(parent: Entry, arm: str, about: str, changes: Mapping[str, Any]) -> Entry:
+    return derive(parent, f"{NUM_IMAGES}x{parent.recipe.epochs}-{arm}", about, changes)
 
 
-def _crop(
-    hard: Entry, soften: Literal["target", "weight", "both"], sigma: float, k: float
-) -> Entry:
+def _crop(hard: Entry, soften: str, sigma: float, k: float) -> Entry:
     """Normal offsets of this spread; the target softens, the weight, or both."""
-    return _arm(
-        hard,
-        crop_arm(soften, sigma, k),
-        f"Crops of sigma {sigma:g}, k {k:g}; softened: {soften}",
-        augment=cropped(hard.recipe, _normal(hard, sigma, k)),
-        loss=softened(hard.recipe, soften),
-    )
+    about = f"Crops of sigma {sigma:g}, k {k:g}; softened: {soften}"
+    changes = {"augment.crop": _normal(hard, sigma, k), "loss.soften": soften}
+    return _arm(hard, crop_arm(soften, sigma, k), about, changes)
 
 
 def _hard_labels(hard: Entry, sigma: float) -> Entry:
     about = f"Crops of sigma {sigma:g} with hard labels"
-    augment = cropped(hard.recipe, NormalOffsets(sigma=sigma))
-    return _arm(hard, crop_arm("hard-labels", sigma), about, augment=augment)
+    arm = crop_arm("hard-labels", sigma)
+    return _arm(hard, arm, about, {"augment.crop": NormalOffsets(sigma=sigma)})
 
 
 def _middle_arms(hard: Entry) -> list[Entry]:
     """Other ways to soften the tuned crop and to pace, crops with hard labels, and policies."""
     soft, both = _crop(hard, "target", *TUNED), _crop(hard, "both", *TUNED)
-    as_released = replace(both.recipe.loss, weighting="batch_mean")
+    as_released = crop_arm("both-batch-mean", *TUNED)
     about = "Softened: both, each loss by the mean weight of its batch"
     return [
         *[_hard_labels(hard, sigma) for sigma in (TUNED[0], PAPER[0])],
         _crop(hard, "weight", *TUNED),
         both,
-        _arm(both, crop_arm("both-batch-mean", *TUNED), about, loss=as_released),
+        _arm(both, as_released, about, {"loss.weighting": "batch_mean"}),
         *[_beside(parent, policy) for policy in _POLICIES for parent in (hard, soft)],
         *[_paced(hard, arm, pace) for arm, pace in OTHER_PACES.items()],
     ]
 
 
-def _beside(parent: Entry, policy: Literal["randaugment", "trivialaugment"]) -> Entry:
+def _beside(parent: Entry, policy: str) -> Entry:
     arm = parent.recipe.name.partition(f"x{parent.recipe.epochs}-")[2]
-    augment = with_policy(parent.recipe, policy)
-    return _arm(parent, f"{arm}-{policy}", f"The same after {policy}", augment=augment)
+    return _arm(parent, f"{arm}-{policy}", f"The same after {policy}", {"augment.policy": policy})

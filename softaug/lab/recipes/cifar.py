@@ -1,12 +1,15 @@
-"""The paper's supervised CIFAR rows (Tables 2 and 3): each network, hard and soft."""
+"""Supervised rows for small images: the paper's on CIFAR (Tables 2 and 3), and CPU-scale ones."""
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
-from softaug.lab.recipes.augment import Augment, Cutout, NormalOffsets, UniformOffsets
-from softaug.lab.recipes.config import DataSpec, LossSpec, Mix, Optim, Recipe
-from softaug.lab.recipes.registry import DECAY, Entry, cropped, derive, root, softened, with_policy
+from softaug.lab.recipes.augment import Augment, NormalOffsets, UniformOffsets
+from softaug.lab.recipes.config import DataSpec, Optim, Recipe
+from softaug.lab.recipes.rows import Entry, derive, root
 
+MODELS = ("resnet18", "resnet50", "wrn28-10", "efficientnet-b0", "pyramidnet272")
+FAR = NormalOffsets(sigma=0.3, k=2.0)  # the paper's crop
+DECAY = (("crop.sigma", 0.001, 0.04),)  # the paper's: in the last 20 of 500 epochs it hardly moves
 _UNSTATED = "not stated in the paper"
 _OPTIM = {
     "efficientnet-b0": Optim(lr=0.025),
@@ -22,24 +25,39 @@ _REMARKS = {
     "efficientnet-b0": "; learning rate 0.025, the paper's",
     "pyramidnet272": "; learning rate and weight decay are ours, the paper states none",
 }
-MODELS = ("resnet18", "resnet50", "wrn28-10", "efficientnet-b0", "pyramidnet272")
+# From training steps alone: 620 and 1500 images a second, one thread of an AMD EPYC, torch 2.15.
+_CIFAR_COST = "about 40 minutes on one CPU core"
+_DIGITS_COST = "about 10 seconds on one CPU core"
 
 
-def paper_row_entries() -> list[Entry]:
+def paper_entries() -> list[Entry]:
     """Every network on both data sets, with the arms that the paper has, and TrivialAugment."""
     return [
-        entry for data in ("cifar100", "cifar10") for model in MODELS for entry in rows(data, model)
+        entry
+        for data in ("cifar100", "cifar10")
+        for model in MODELS
+        for entry in _arms(data, model)
     ]
 
 
-def rows(data: str, model: str) -> list[Entry]:
+def _arms(data: str, model: str) -> list[Entry]:
     """The arms of one network: hard, soft, each with RandAugment; for WRN also Table 3's others."""
     hard = hard_entry(data, model)
     soft = soft_entry(hard)
-    found = [hard, soft, randaugment_entry(hard), soft_randaugment_entry(soft)]
+    arms = [hard, soft, randaugment_entry(hard), soft_randaugment_entry(soft)]
     if model != "wrn28-10":
-        return found
-    return [*found, *_trivialaugment(hard, soft), _ensemble(hard)]
+        return arms
+    trivial = {"augment.policy": "trivialaugment"}
+    before = "with TrivialAugment before the crop"
+    lacks = f"Baseline {before}: the row that the paper's Table 3 lacks"
+    five = "Ensemble of five baselines: the mean of their probabilities"
+    ensemble = _row(hard, "ensemble", five, {"members": 5})
+    return [
+        *arms,
+        _row(hard, "trivialaugment", lacks, trivial),
+        _row(soft, "soft-trivialaugment", f"Soft Augmentation {before}", trivial),
+        replace(ensemble, cost=f"5 runs, each {hard.cost}"),
+    ]
 
 
 def hard_entry(data: str, model: str) -> Entry:
@@ -49,7 +67,6 @@ def hard_entry(data: str, model: str) -> Entry:
         model=model,
         data=DataSpec(data),
         augment=Augment(crop=UniformOffsets(4)),
-        loss=LossSpec(soften="none"),
         optim=_OPTIM.get(model, Optim(lr=0.1)),
         epochs=500,
         batch=128,
@@ -60,75 +77,37 @@ def hard_entry(data: str, model: str) -> Entry:
 
 def soft_entry(hard: Entry) -> Entry:
     """The paper's method; sigma decays on CIFAR-100 only, as the text says."""
-    decays = hard.recipe.data.name == "cifar100"
-    augment = cropped(hard.recipe, NormalOffsets(sigma=0.3, k=2.0))
-    return _row(
-        hard,
-        "soft",
-        "Soft Augmentation: far crops, target and weight soften with what they leave"
-        + ("; sigma decays in the last 20 epochs" if decays else ""),
-        augment=replace(augment, schedules=DECAY if decays else ()),
-        loss=softened(hard.recipe, "both"),
-    )
-
-
-def _row(parent: Entry, arm: str, about: str, **changes: Any) -> Entry:
-    return derive(parent, arm, about + _REMARKS.get(parent.recipe.model, ""), **changes)
+    about = "Soft Augmentation: far crops, target and weight soften with what they leave"
+    changes: dict[str, Any] = {"augment.crop": FAR, "loss.soften": "both"}
+    if hard.recipe.data.name == "cifar100":
+        about += "; sigma decays in the last 20 epochs"
+        changes["augment.schedules"] = DECAY
+    return _row(hard, "soft", about, changes)
 
 
 def randaugment_entry(hard: Entry) -> Entry:
     """The baseline with RandAugment."""
-    augment = with_policy(hard.recipe, "randaugment")
-    return _row(hard, "randaugment", "Baseline with RandAugment before the crop", augment=augment)
+    about = "Baseline with RandAugment before the crop"
+    return _row(hard, "randaugment", about, {"augment.policy": "randaugment"})
 
 
 def soft_randaugment_entry(soft: Entry) -> Entry:
     """Soft Augmentation with RandAugment."""
-    augment = with_policy(soft.recipe, "randaugment")
     about = "Soft Augmentation with RandAugment before the crop"
-    return _row(soft, "soft-randaugment", about, augment=augment)
+    return _row(soft, "soft-randaugment", about, {"augment.policy": "randaugment"})
 
 
-def _trivialaugment(hard: Entry, soft: Entry) -> list[Entry]:
-    about = "with TrivialAugment before the crop"
-    return [
-        _row(
-            hard,
-            "trivialaugment",
-            f"Baseline {about}: the row that the paper's Table 3 lacks",
-            augment=with_policy(hard.recipe, "trivialaugment"),
-        ),
-        _row(
-            soft,
-            "soft-trivialaugment",
-            f"Soft Augmentation {about}",
-            augment=with_policy(soft.recipe, "trivialaugment"),
-        ),
-    ]
-
-
-def _ensemble(hard: Entry) -> Entry:
-    about = "Ensemble of five baselines: the mean of their probabilities"
-    entry = _row(hard, "ensemble", about, members=5)
-    return replace(entry, cost=f"5 runs, each {hard.cost}")
-
-
-# From training steps alone: 620 and 1500 images a second, one thread of an AMD EPYC, torch 2.15.
-_CIFAR_COST = "about 40 minutes on one CPU core"
-_DIGITS_COST = "about 10 seconds on one CPU core"
+def _row(parent: Entry, arm: str, about: str, changes: dict[str, Any]) -> Entry:
+    return derive(parent, arm, about + _REMARKS.get(parent.recipe.model, ""), changes)
 
 
 def cpu_scale_entries() -> list[Entry]:
     """CIFAR-100 with all arms, CIFAR-10 and digits with the three that matter most."""
-    hard100, hard10 = _cifar("cifar100"), _cifar("cifar10")
-    soft100, soft10 = _soft(hard100), _soft(hard10)
-    beside = [_hard_normal(soft100), _soft_target(soft100), _soft_mild(soft100)]
-    cifar100 = [hard100, _aggressive(hard100), soft100, *beside]
-    cifar10 = [hard10, _aggressive(hard10), soft10, *_rivals(hard10, _soft_mild(soft10))]
-    return [*cifar100, *cifar10, *_digits_entries()]
+    return [*_small_cifar100(), *_small_cifar10(), *_digits()]
 
 
-def _cifar(data: str) -> Entry:
+def _small(data: str) -> tuple[Entry, Entry, Entry]:
+    """Baseline, far hard crops and Soft Augmentation for one CPU core."""
     recipe = Recipe(
         name=f"{data}-resnet8-s2-hard",
         model="resnet8-s2",
@@ -138,57 +117,46 @@ def _cifar(data: str) -> Entry:
         epochs=30,
         batch=128,
     )
-    return root(recipe, "Small baseline: hard crops of up to 4 pixels", _CIFAR_COST)
-
-
-def _aggressive(hard: Entry) -> Entry:
-    about = "Small: hard crops of up to 16 pixels"
-    augment = cropped(hard.recipe, UniformOffsets(16))
-    return derive(hard, "hard-aggressive", about, augment=augment)
-
-
-def _soft(hard: Entry) -> Entry:
-    return derive(
+    hard = root(recipe, "Small baseline: hard crops of up to 4 pixels", _CIFAR_COST)
+    far, soft = "hard crops of up to 16 pixels", "Soft Augmentation, target and weight; no decay"
+    return (
         hard,
-        "soft",
-        "Small: Soft Augmentation, target and weight; no decay",
-        augment=cropped(hard.recipe, NormalOffsets(sigma=0.3, k=2.0)),
-        loss=softened(hard.recipe, "both"),
+        derive(hard, "hard-aggressive", f"Small: {far}", {"augment.crop.max_shift": 16}),
+        derive(hard, "soft", f"Small: {soft}", {"augment.crop": FAR, "loss.soften": "both"}),
     )
 
 
-def _hard_normal(soft: Entry) -> Entry:
-    about = "Small: the very crops of the soft row, with hard labels"
-    return derive(soft, "hard-normal", about, loss=softened(soft.recipe, "none"))
-
-
-def _soft_target(soft: Entry) -> Entry:
-    about = "Small: only the target softens"
-    return derive(soft, "soft-target", about, loss=softened(soft.recipe, "target"))
-
-
-def _soft_mild(soft: Entry) -> Entry:
-    about = "Small: Soft Augmentation with nearer crops"
-    augment = cropped(soft.recipe, NormalOffsets(sigma=0.1, k=2.0))
-    return derive(soft, "soft-mild", about, augment=augment)
-
-
-def _rivals(hard: Entry, mild: Entry) -> list[Entry]:
-    """The arms of docs/rivals.md; strengths were chosen there on held-out images."""
-    augment = hard.recipe.augment
-    smoothing = replace(hard.recipe.loss, label_smoothing=0.05)
-    trivial = with_policy(mild.recipe, "trivialaugment")
-    about = "Small: soft-mild with TrivialAugment before the crop"
+def _small_cifar100() -> list[Entry]:
+    hard, aggressive, soft = _small("cifar100")
+    normal, target = "the very crops of the soft row, with hard labels", "only the target softens"
     return [
-        mild,
-        derive(hard, "label-smoothing", "Small: labels smoothed by 0.05", loss=smoothing),
-        derive(hard, "mixup", "Small: Mixup of alpha 0.2", mix=Mix("mixup", alpha=0.2)),
-        derive(
-            hard, "cutout", "Small: Cutout of 8 pixels", augment=replace(augment, cutout=Cutout(8))
-        ),
-        _with_policy(hard, "randaugment", "RandAugment"),
-        _with_policy(hard, "trivialaugment", "TrivialAugment"),
-        derive(mild, "soft-mild-trivialaugment", about, augment=trivial),
+        *(hard, aggressive, soft),
+        derive(soft, "hard-normal", f"Small: {normal}", {"loss.soften": "none"}),
+        derive(soft, "soft-target", f"Small: {target}", {"loss.soften": "target"}),
+        _mild(soft),
+    ]
+
+
+def _mild(soft: Entry) -> Entry:
+    about = "Small: Soft Augmentation with nearer crops"
+    return derive(soft, "soft-mild", about, {"augment.crop.sigma": 0.1})
+
+
+def _small_cifar10() -> list[Entry]:
+    """The arms of the study of rivals, where strengths were chosen on held-out images."""
+    hard, aggressive, soft = _small("cifar10")
+    mild = _mild(soft)
+    rand, trivial = {"augment.policy": "randaugment"}, {"augment.policy": "trivialaugment"}
+    mixup, with_trivial = {"mix.kind": "mixup", "mix.alpha": 0.2}, "soft-mild with TrivialAugment"
+    smoothing = {"loss.label_smoothing": 0.05}
+    return [
+        *(hard, aggressive, soft, mild),
+        derive(hard, "label-smoothing", "Small: labels smoothed by 0.05", smoothing),
+        derive(hard, "mixup", "Small: Mixup of alpha 0.2", mixup),
+        derive(hard, "cutout", "Small: Cutout of 8 pixels", {"augment.cutout.length": 8}),
+        derive(hard, "randaugment", "Small: RandAugment before the crop", rand),
+        derive(hard, "trivialaugment", "Small: TrivialAugment before the crop", trivial),
+        derive(mild, "soft-mild-trivialaugment", f"Small: {with_trivial} before the crop", trivial),
         _soft_policy(hard, "soft-policy", "cifar100"),
         _soft_policy(hard, "soft-policy-naive", "naive"),
     ]
@@ -196,44 +164,28 @@ def _rivals(hard: Entry, mild: Entry) -> list[Entry]:
 
 def _soft_policy(hard: Entry, arm: str, curves: str) -> Entry:
     """What the operations of TrivialAugment leave softens the labels, what a crop leaves not."""
-    augment = hard.recipe.augment
-    whole = replace(augment.crop, k=None)
-    softly = replace(augment, crop=whole, policy="trivialaugment", curves=curves)
     about = f"Small: a TrivialAugment that softens by {curves} curves; crops leave labels whole"
-    return derive(hard, arm, about, augment=softly, loss=softened(hard.recipe, "both"))
+    policy = {"augment.policy": "trivialaugment", "augment.curves": curves}
+    return derive(hard, arm, about, {**policy, "augment.crop.k": None, "loss.soften": "both"})
 
 
-def _with_policy(
-    hard: Entry, policy: Literal["randaugment", "trivialaugment"], words: str
-) -> Entry:
-    about = f"Small: {words} before the crop"
-    return derive(hard, policy, about, augment=with_policy(hard.recipe, policy))
-
-
-def _digits_entries() -> list[Entry]:
-    hard = _digits()
-    far = cropped(hard.recipe, NormalOffsets(sigma=0.3, k=2.0, fill="black"))
-    aggressive = "Digits: far crops with hard labels"
-    soft = "Digits: Soft Augmentation, target and weight"
-    return [
-        hard,
-        derive(hard, "hard-aggressive", aggressive, augment=far),
-        derive(hard, "soft", soft, augment=far, loss=softened(hard.recipe, "both")),
-    ]
-
-
-def _digits() -> Entry:
+def _digits() -> list[Entry]:
     """Digits are not flipped (a 2 is no 2 then), and their background is black."""
-    crop = UniformOffsets(1, fill="black")
     recipe = Recipe(
         name="digits-resnet8-hard",
         model="resnet8",
         data=DataSpec("digits", per_class=20),
-        augment=Augment(crop=crop, flip=False),
+        augment=Augment(crop=UniformOffsets(1, fill="black"), flip=False),
         optim=Optim(lr=0.1),
         epochs=60,
         batch=50,
     )
-    return root(
-        recipe, "Digits: hard crops of up to 1 of 16 pixels, 20 images a class", _DIGITS_COST
-    )
+    about = "Digits: hard crops of up to 1 of 16 pixels, 20 images a class"
+    hard = root(recipe, about, _DIGITS_COST)
+    far = {"augment.crop": replace(FAR, fill="black")}
+    soft = "Digits: Soft Augmentation, target and weight"
+    return [
+        hard,
+        derive(hard, "hard-aggressive", "Digits: far crops with hard labels", far),
+        derive(hard, "soft", soft, {**far, "loss.soften": "both"}),
+    ]

@@ -2,15 +2,7 @@
 
 from softaug.lab.recipes.augment import WINDOWS_FIRST, Augment, NormalWindows, UniformWindows
 from softaug.lab.recipes.config import DataSpec, Optim, Recipe
-from softaug.lab.recipes.registry import (
-    Entry,
-    cropped,
-    derive,
-    root,
-    row_name,
-    softened,
-    with_policy,
-)
+from softaug.lab.recipes.rows import Entry, derive, root, row_name
 
 _COSTS = {
     "imagenet-resnet50": "about 16 V100-days (the paper's: 4 V100s for 4 days)",
@@ -46,30 +38,29 @@ def _baseline(model: str) -> Entry:
 def _four_arms(hard: Entry) -> list[Entry]:
     """Baseline, Soft Augmentation, and both with RandAugment."""
     soft = _soft(hard, "Soft Augmentation: windows of sigma 0.3, target and weight; no decay")
-    policy = "with RandAugment after the windows (the paper does not say which goes first)"
-    pairs = ((hard, "randaugment", "Baseline"), (soft, "soft-randaugment", "Soft Augmentation"))
-    with_randaugment = [
-        derive(parent, arm, f"{who} {policy}", augment=with_policy(parent.recipe, "randaugment"))
-        for parent, arm, who in pairs
+    after = "with RandAugment after the windows (the paper does not say which goes first)"
+    policy = {"augment.policy": "randaugment"}
+    return [
+        *(hard, soft),
+        derive(hard, "randaugment", f"Baseline {after}", policy),
+        derive(soft, "soft-randaugment", f"Soft Augmentation {after}", policy),
     ]
-    return [hard, soft, *with_randaugment]
 
 
 def _soft(hard: Entry, about: str) -> Entry:
-    augment = cropped(hard.recipe, NormalWindows(sigma=0.3, k=2.0))
-    return derive(hard, "soft", about, augment=augment, loss=softened(hard.recipe, "both"))
+    crop = NormalWindows(sigma=0.3, k=2.0)
+    return derive(hard, "soft", about, {"augment.crop": crop, "loss.soften": "both"})
 
 
 def _controls(soft: Entry) -> list[Entry]:
-    literal = NormalWindows(sigma=0.3, k=2.0, offsets="literal")
     about = "Soft Augmentation with offsets as the paper's formula has them, twice as far"
-    augment = cropped(soft.recipe, literal)
-    return [derive(soft, "soft-literal-offsets", about, augment=augment), _hard_windows(soft)]
+    literal = derive(soft, "soft-literal-offsets", about, {"augment.crop.offsets": "literal"})
+    return [literal, _hard_windows(soft)]
 
 
 def _hard_windows(soft: Entry) -> Entry:
     about = "The very windows of the soft row, with hard labels"
-    return derive(soft, "hard-windows", about, loss=softened(soft.recipe, "none"))
+    return derive(soft, "hard-windows", about, {"loss.soften": "none"})
 
 
 def _imagenette_entries() -> list[Entry]:
@@ -85,6 +76,6 @@ def _imagenette_entries() -> list[Entry]:
     )
     hard = root(recipe, "Small baseline: windows of 8 to 100 % of the image", _SMALL_COST)
     soft = _soft(hard, "Small: Soft Augmentation, target and weight; no decay")
-    near = cropped(soft.recipe, NormalWindows(sigma=0.1, k=2.0))
-    mild = derive(soft, "soft-mild", "Small: Soft Augmentation with nearer windows", augment=near)
+    near = "Small: Soft Augmentation with nearer windows"
+    mild = derive(soft, "soft-mild", near, {"augment.crop.sigma": 0.1})
     return [hard, soft, mild, _hard_windows(soft)]

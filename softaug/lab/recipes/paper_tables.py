@@ -6,7 +6,7 @@ from typing import Literal
 
 from softaug.lab.recipes.ablations import FOCAL_GAMMAS
 from softaug.lab.recipes.catalog import find
-from softaug.lab.recipes.paper_numbers import QUOTED, V2, PaperNumber, QuotedNumber
+from softaug.lab.recipes.paper_numbers import V2, PaperNumber, QuotedNumber, quoted_numbers
 from softaug.lab.recipes.ssl import LEARNING_RATES
 
 Measure = Literal["error", "ece", "probe_error"]
@@ -130,7 +130,7 @@ def quoted(table: str, data: str, method: str = "", source: str = "") -> list[Qu
     """What the paper took from others for a table: of that method or source, in its order."""
     return [
         number
-        for number in QUOTED
+        for number in quoted_numbers()
         if (number.table, number.data) == (table, data)
         and method in ("", number.method)
         and source in ("", number.source)

@@ -28,7 +28,7 @@ from softaug.lab.recipes.config import (
     SimSiamSpec,
 )
 from softaug.lab.recipes.paper_tables import PaperTable
-from softaug.lab.recipes.registry import learner_name
+from softaug.lab.recipes.rows import learner_name
 
 Scale = Literal["paper", "cpu", "smoke"]
 SCALES: tuple[Scale, ...] = get_args(Scale)

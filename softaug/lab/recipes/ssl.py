@@ -8,12 +8,11 @@ from softaug.lab.recipes.config import (
     DataSpec,
     Method,
     Optim,
-    PairSpec,
     PretrainRecipe,
     ProbeSpec,
     SimSiamSpec,
 )
-from softaug.lab.recipes.registry import PretrainEntry, derive, pretrain_root
+from softaug.lab.recipes.rows import PretrainEntry, change, derive, pretrain_root
 
 _UNSTATED = "not stated in the paper"
 # 300,000 pairs at 450 a second: median of 7 steps, CPU time of one thread of an AMD EPYC.
@@ -52,8 +51,7 @@ def _paper_arms(data: str) -> list[PretrainEntry]:
         baseline,
         "sa2",
         f"SimSiam with {_ABOUT['SA2']}; its best learning rate in the paper is 0.1",
-        weight=PairSpec("SA2"),
-        optim=replace(baseline.recipe.optim, lr=0.1),
+        {"weight.mode": "SA2", "optim.lr": 0.1},
     )
     return [baseline, _weighted(baseline, "SA1", "SimSiam with "), second]
 
@@ -71,7 +69,7 @@ def _recipe(data: str, model: str, method: Method) -> PretrainRecipe:
 
 
 def _weighted(baseline: PretrainEntry, mode: Mode, start: str) -> PretrainEntry:
-    return derive(baseline, mode.lower(), start + _ABOUT[mode], weight=PairSpec(mode))
+    return derive(baseline, mode.lower(), start + _ABOUT[mode], {"weight.mode": mode})
 
 
 def _learning_rates(arms: list[PretrainEntry]) -> list[PretrainEntry]:
@@ -84,13 +82,13 @@ def _at(entry: PretrainEntry, lr: float) -> PretrainEntry:
     arm = recipe.name.rpartition("-")[2]
     diverged = DIVERGED if arm == "sa2" and lr >= 0.4 else ""
     about = f"{entry.about.partition(';')[0]}; learning rate {lr:g}{diverged}"
-    return derive(entry, f"{arm}-lr{lr:g}", about, optim=replace(recipe.optim, lr=lr))
+    return derive(entry, f"{arm}-lr{lr:g}", about, {"optim.lr": lr})
 
 
 def _curves(first: PretrainEntry) -> list[PretrainEntry]:
     """Table 9: SA#1 with other k than 4."""
     return [
-        derive(first, f"sa1-k{k}", f"{first.about}; k = {k}", weight=PairSpec("SA1", k=float(k)))
+        derive(first, f"sa1-k{k}", f"{first.about}; k = {k}", {"weight.k": float(k)})
         for k in (1, 2, 3)
     ]
 
@@ -99,7 +97,7 @@ def _barlow_twins() -> list[PretrainEntry]:
     recipe = _recipe("cifar10", "resnet18", BarlowTwinsSpec())
     # With a small backbone and 2048 wide heads the loss falls at 0.005 and does not at 0.05 (110
     # steps of 128 pairs); at full scale it was never run.
-    recipe = replace(recipe, optim=replace(recipe.optim, lr=0.005, warmup_epochs=10.0))
+    recipe = change(recipe, {"optim.lr": 0.005, "optim.warmup_epochs": 10.0})
     about = "Barlow Twins: all pairs of views count alike; all of it is ours, the paper has none"
     baseline = pretrain_root(recipe, about, "not known")
     return [baseline, *(_weighted(baseline, mode, "Barlow Twins with ") for mode in _ABOUT)]

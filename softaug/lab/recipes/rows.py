@@ -1,12 +1,16 @@
-"""A row of the catalogue: a recipe, what it is for, what the paper got, what it costs."""
+"""A row of the catalog: a recipe, what it is for, what the paper got, what it costs.
+
+A row is its parent with some settings changed:
+`derive(parent, "soft-target", about, {"loss.soften": "target"})`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
-from softaug.lab.recipes.augment import Augment, Crop
-from softaug.lab.recipes.config import AnyRecipe, LossSpec, PretrainRecipe, Recipe
+from softaug.lab.recipes.config import AnyRecipe, PretrainRecipe, Recipe
 from softaug.lab.recipes.paper_numbers import PaperNumber, paper_numbers
 from softaug.lab.recipes.serialize import as_dict, differences
 
@@ -54,20 +58,47 @@ class PretrainEntry(AnyEntry):
 
 
 E = TypeVar("E", bound=AnyEntry)
+P = TypeVar("P")
 
 
 def root(recipe: Recipe, about: str, cost: str) -> Entry:
-    """A row without a parent; the paper's numbers are found by its name."""
+    """Make a row without a parent; the paper's numbers are found by its name."""
     return Entry(recipe, about, paper_numbers(recipe.name), cost)
 
 
 def pretrain_root(recipe: PretrainRecipe, about: str, cost: str) -> PretrainEntry:
-    """The same without labels."""
+    """Make a row without a parent and without labels."""
     return PretrainEntry(recipe, about, paper_numbers(recipe.name), cost)
 
 
+def derive(parent: E, arm: str, about: str, changes: Mapping[str, Any]) -> E:
+    """Make the row for `arm`: the recipe of `parent` with settings changed, at the same cost."""
+    name = row_name(parent.recipe.data.name, learner_name(parent.recipe), arm)
+    recipe = change(parent.recipe, {"name": name, **changes})
+    return replace(parent, recipe=recipe, about=about, paper=paper_numbers(name), parent=parent)
+
+
+def change(part: P, changes: Mapping[str, Any]) -> P:
+    """Return a recipe, or a part of one, with settings changed by their dotted names.
+
+    >>> change(Recipe("a", "resnet8"), {"epochs": 5, "optim.lr": 0.05}).optim.lr
+    0.05
+    """
+    own: dict[str, Any] = {}
+    inner: dict[str, dict[str, Any]] = {}
+    for path, value in changes.items():
+        first, _, rest = path.partition(".")
+        if rest:
+            inner.setdefault(first, {})[rest] = value
+        else:
+            own[first] = value
+    for first, settings in inner.items():
+        own[first] = change(own.get(first, getattr(part, first)), settings)
+    return replace(part, **own)  # type: ignore[type-var]
+
+
 def row_name(data: str, model: str, arm: str) -> str:
-    """What a row is called; a model that is called after its data is not called so twice.
+    """Name a row; a model that is called after its data is not called so twice.
 
     >>> row_name("imagenet", "imagenet-resnet50", "soft")
     'imagenet-resnet50-soft'
@@ -76,55 +107,22 @@ def row_name(data: str, model: str, arm: str) -> str:
 
 
 def learner_name(recipe: AnyRecipe) -> str:
-    """The model, after the method where there are no labels, such as simsiam-resnet18."""
+    """Name the model, after the method where there are no labels, such as simsiam-resnet18."""
     if isinstance(recipe, PretrainRecipe):
         return f"{recipe.method.word}-{recipe.model}"
     return recipe.model
 
 
-def derive(parent: E, arm: str, about: str, **changes: Any) -> E:
-    """The row for `arm`: the recipe of `parent` with fields changed, at the same cost."""
-    name = row_name(parent.recipe.data.name, learner_name(parent.recipe), arm)
-    recipe = replace(parent.recipe, name=name, **changes)
-    return replace(parent, recipe=recipe, about=about, paper=paper_numbers(name), parent=parent)
-
-
 def header(entry: AnyEntry) -> str:
-    """Comment lines: the command, what the row is, what to expect, what it costs."""
+    """Return comment lines: the command, what the row is, what to expect, what it costs."""
     lines = [entry.command, entry.about]
     if entry.parent is not None:
         lines.append(f"Differs from {entry.parent.recipe.name} in:")
         lines += [f"  {line}" for line in entry.changes]
-    lines += [f"Expect: {line}" for line in _expected(entry.paper)]
+    places: dict[str, list[str]] = {}  # of each distinct result of the paper's
+    for number in entry.paper:
+        places.setdefault(number.shown, []).append(number.place)
+    expected = [f"{shown} (paper: {', '.join(where)})" for shown, where in places.items()]
+    lines += [f"Expect: {line}" for line in expected or ["the paper has no number for this row"]]
     lines.append(f"Cost: {entry.cost}")
     return "\n".join(f"# {line}" for line in lines)
-
-
-def _expected(numbers: tuple[PaperNumber, ...]) -> list[str]:
-    """A line for each distinct result with the places in the paper that give it."""
-    places: dict[str, list[str]] = {}
-    for number in numbers:
-        places.setdefault(number.shown, []).append(number.place)
-    lines = [f"{shown} (paper: {', '.join(where)})" for shown, where in places.items()]
-    return lines or ["the paper has no number for this row"]
-
-
-DECAY = (("crop.sigma", 0.001, 0.04),)
-"""The paper's: in the last 20 of 500 epochs crops hardly move."""
-
-
-def cropped(recipe: Recipe, crop: Crop) -> Augment:
-    """The augmentation with another crop."""
-    return replace(recipe.augment, crop=crop)
-
-
-def with_policy(
-    recipe: Recipe, policy: Literal["randaugment", "trivialaugment", "autoaugment"]
-) -> Augment:
-    """The augmentation with a policy of torchvision's."""
-    return replace(recipe.augment, policy=policy)
-
-
-def softened(recipe: Recipe, soften: Literal["none", "target", "weight", "both"]) -> LossSpec:
-    """The loss with another part softened."""
-    return replace(recipe.loss, soften=soften)

@@ -1,0 +1,85 @@
+"""The subcommands that join packages: what is trained is evaluated, what is evaluated reported."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from softaug.lab.evaluation.compare import COMPARISON, compare_runs
+from softaug.lab.evaluation.evaluate import EVALUATION, EvaluationOptions, evaluate_each
+from softaug.lab.report import print_table, write_report
+from softaug.lab.report.evaluation import print_comparison, write_evaluation_report
+from softaug.lab.training.command import train_command
+from softaug.lab.training.demo import DemoSettings, run_demo
+
+
+def train(arguments: Sequence[str]) -> None:
+    """Train a recipe; the members of an ensemble are then evaluated together."""
+    trained = train_command(arguments)
+    if len(trained.folders) == 1 or os.environ.get("RANK", "0") != "0":
+        return
+    options = EvaluationOptions(data_dir=trained.options.data_dir, device=trained.options.device)
+    out = trained.options.folder(trained.recipe)
+    evaluate(tuple(trained.folders), options, ensemble=True, out=out)
+
+
+def evaluate(
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional],
+    options: Annotated[EvaluationOptions, tyro.conf.arg(name="")],
+    ensemble: bool = False,
+    out: Path | None = None,
+) -> None:
+    """Measure trained runs: error, calibration, occlusion, shift, noise, classes.
+
+    Args:
+        runs: Folders that `softaug train` made, ensembles too; each gets evaluation.json and
+            report.html.
+        options: What is measured, and where.
+        ensemble: Measure the mean of the runs' probabilities, not each run.
+        out: Folder for an ensemble's result (default: ensemble-NAME beside the first run).
+    """
+    console = Console()
+    for folder in evaluate_each(runs, options, ensemble, out, console):
+        _report(folder / EVALUATION, console)
+
+
+def compare(
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional],
+    out: Path = Path("softaug-compare"),
+) -> None:
+    """Compare evaluated runs: means over seeds, paired differences, verdicts, figures.
+
+    Args:
+        runs: Evaluated folders; those of one recipe name are an arm, the first is the baseline.
+        out: Folder for comparison.json, report.html and figures.
+    """
+    compare_runs(runs, out)
+    _report(out / COMPARISON, Console())
+
+
+def _report(file: Path, console: Console) -> None:
+    print_comparison(file, console)
+    _print_path(write_evaluation_report(file), console)
+
+
+def demo(
+    settings: Annotated[DemoSettings, tyro.conf.arg(name="")],
+    out: Path = Path("softaug-demo"),
+) -> None:
+    """Compare hard and soft crops on real digits; writes a report that any browser shows.
+
+    Args:
+        settings: What to train; the defaults are what docs/method.md explains.
+        out: Folder for results.json and report.html.
+    """
+    console = Console()
+    results = run_demo(settings, out, console)
+    print_table(results, console)
+    _print_path(write_report(results), console)
+
+
+def _print_path(path: Path, console: Console) -> None:
+    console.print(f"Report: {path}", soft_wrap=True, highlight=False)

@@ -1,0 +1,135 @@
+"""The command `softaug recipes`: an overview, the rows that some words name, or one row."""
+
+import json
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from softaug.checks import nearest, refuse
+from softaug.lab.recipes.catalog import entries, family_of
+from softaug.lab.recipes.config import AnyRecipe
+from softaug.lab.recipes.paper_figures import all_tables
+from softaug.lab.recipes.paper_numbers import spread
+from softaug.lab.recipes.rows import AnyEntry, header, row_name
+from softaug.lab.recipes.serialize import as_dict, dotted
+
+USAGE = """usage: softaug recipes [WORD ...]
+
+List what can be trained; piped, one name a line.
+
+  softaug recipes                       an overview
+  softaug recipes cifar100 soft         names that contain both words
+  softaug recipes table2                what a table, a figure or a study needs
+  softaug recipes digits-resnet8-soft   one recipe: command, settings, the paper's number, cost"""
+EMBEDDED = ("digits", "fashion-mini")  # data that need no download
+
+
+def recipes(arguments: Sequence[str]) -> None:
+    """Run `softaug recipes` with these arguments."""
+    if {"-h", "--help"} & set(arguments):
+        print(USAGE)
+        return
+    words = [word.lower() for word in arguments]
+    found = match_recipes(words)
+    if not sys.stdout.isatty():
+        lines = [entry.recipe.name for entry in found]
+    elif not words:
+        lines = list(format_overview())
+    else:
+        lines = list(format_matches(found, words, shutil.get_terminal_size().columns))
+    print("\n".join(lines))
+
+
+def match_recipes(words: Sequence[str]) -> list[AnyEntry]:
+    """Return the rows whose name contains every word; a table's name stands for its rows.
+
+    Where there is none, the nearest name is in the error.
+    """
+    needed = {table.name: set(table.recipes) for table in all_tables()}
+    found = [
+        entry
+        for entry in entries()
+        if all(
+            entry.recipe.name in needed[word] if word in needed else word in entry.recipe.name
+            for word in words
+        )
+    ]
+    if not found:
+        rule = "a recipe's name must contain every word"
+        refuse("recipes", rule, " ".join(words), _remedy(words, list(needed)))
+    return found
+
+
+def _remedy(words: Sequence[str], tables: list[str]) -> str:
+    """Name what is most like the words; else what is most like the first unknown word."""
+    names = [entry.recipe.name for entry in entries()]
+    parts = sorted({part for name in names for part in name.split("-")} | set(tables))
+    unknown = [word for word in words if not any(word in name for name in names)]
+    remedy = nearest("-".join(words), names) or (nearest(unknown[0], parts) if unknown else "")
+    return remedy or "`softaug recipes` lists them all"
+
+
+def format_overview() -> Iterator[str]:
+    """Yield what to try first, what one CPU core can do, and what the paper's tables need."""
+    rows = entries()
+    yield f"{len(rows)} recipes. `softaug recipes WORD ...` lists those with all the words,"
+    yield "`softaug recipes NAME` shows one, `softaug train NAME` trains it."
+    yield "\nFirst, on a laptop: nothing to download"
+    for entry in rows:
+        if entry.recipe.data.name in EMBEDDED:
+            yield f"  {entry.recipe.name:36}  {entry.cost}"
+    yield "\nOn one CPU core: small networks"
+    small = [entry for entry in rows if "CPU core" in entry.cost]
+    yield from _format_families([e for e in small if e.recipe.data.name not in EMBEDDED])
+    yield "\nThe paper's networks"
+    yield from _format_families([entry for entry in rows if "CPU core" not in entry.cost])
+    yield "\nBy table or figure of the paper, and by study: `softaug reproduce NAME` runs it"
+    for table in all_tables():
+        if table.recipes:
+            yield f"  {table.name:14} {len(table.recipes):3}  {table.title}"
+
+
+def _format_families(rows: Sequence[AnyEntry]) -> Iterator[str]:
+    """Yield a line for each data set and network: how many rows it has and what they cost."""
+    families: dict[str, list[AnyEntry]] = {}
+    for entry in rows:
+        families.setdefault(row_name(*family_of(entry), "*"), []).append(entry)
+    for name, members in families.items():
+        costs = list(dict.fromkeys(entry.cost for entry in members))
+        cost = costs[0] if len(costs) == 1 else f"{costs[0]}, and others"
+        yield f"  {name:36} {len(members):3}  {cost.partition(' (our')[0]}"
+
+
+def format_matches(found: Sequence[AnyEntry], words: Sequence[str], width: int) -> Iterator[str]:
+    """Yield one row whole if it is the only one or called by its full name, else a list."""
+    called = [entry for entry in found if entry.recipe.name in words] or found
+    if len(called) == 1:
+        yield header(called[0])
+        yield format_settings(called[0].recipe)
+        return
+    longest = max(len(entry.recipe.name) for entry in found)
+    yield f"{'recipe':{longest}}  {'error % (paper)':>15}"
+    for entry in found:
+        yield f"{entry.recipe.name:{longest}}  {_paper_error(entry):>15}"
+        yield from textwrap.wrap(
+            f"{entry.about}; {entry.cost}",
+            width,
+            initial_indent="    ",
+            subsequent_indent="    ",
+            break_on_hyphens=False,
+        )
+
+
+def _paper_error(entry: AnyEntry) -> str:
+    """The paper's first error on the row's own test images: tables agree but for its spread."""
+    for number in entry.paper:
+        if number.error is not None and not number.on:
+            return spread(number.error, number.se)
+    return "-"
+
+
+def format_settings(recipe: AnyRecipe) -> str:
+    """Return every setting of a recipe on a line of its own, by the name that overrides it."""
+    flat = dotted(as_dict(recipe))
+    return "\n".join(f"{name} = {json.dumps(value)}" for name, value in flat.items())
