@@ -1,4 +1,3 @@
-import json
 import subprocess
 import sys
 
@@ -16,29 +15,17 @@ def test_help_names_the_commands():
     assert "bench" in shown.stdout
 
 
-def test_a_small_demo_trains_prints_its_table_and_writes_its_report(tmp_path):
-    out = tmp_path / "demo"
-    done = run("demo", "--out", out, "--epochs", 2, "--num-train", 40, "--seeds", 0, 1)
-    assert done.returncode == 0, done.stderr
-    assert "soft crop" in done.stdout
-    assert str(out / "report.html") in done.stdout
-    results = json.loads((out / "results.json").read_text())
-    assert [run["seed"] for run in results["arms"][2]["runs"]] == [0, 1]
-    assert results["settings"]["command"] == "softaug demo --seeds 0 1 --epochs 2 --num-train 40"
-    assert "<svg" in (out / "report.html").read_text()
-
-
 def test_a_bad_value_is_one_line_and_code_2_before_any_work(tmp_path):
-    refused = run("demo", "--out", tmp_path / "demo", "--sigma", -1)
+    refused = run("reproduce", "table1", "--out", tmp_path / "out", "--seeds", 0)
     assert refused.returncode == 2
-    assert refused.stderr.strip().splitlines()[-1].startswith("demo: sigma must be > 0")
-    assert not (tmp_path / "demo").exists()
+    assert refused.stderr.strip().splitlines()[-1].startswith("reproduce: seeds must be a whole")
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_unknown_option_is_refused():
-    refused = run("demo", "--sgima", 0.1)
+    refused = run("demo", "--fulll")
     assert refused.returncode == 2
-    assert "--sigma" in refused.stdout + refused.stderr
+    assert "--full" in refused.stdout + refused.stderr
 
 
 def test_an_unknown_suite_is_told_the_nearest():

@@ -21,7 +21,7 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "demo": Command("commands:demo", "compare hard and soft crops in minutes, on a page"),
+    "demo": Command("reproduce.command:demo", "compare hard and soft crops in minutes, on a page"),
     "recipes": Command("recipes.listing:recipes", "list what can be trained", parses=True),
     "train": Command("commands:train", "train a recipe, any setting changed; resume", parses=True),
     "evaluate": Command("commands:evaluate", "measure trained runs: error, calibration, occlusion"),

@@ -10,10 +10,8 @@ from rich.console import Console
 
 from softaug.lab.evaluation.compare import COMPARISON, compare_runs
 from softaug.lab.evaluation.evaluate import EVALUATION, EvaluationOptions, evaluate_each
-from softaug.lab.report import print_table, write_report
 from softaug.lab.report.evaluation import print_comparison, write_evaluation_report
 from softaug.lab.training.command import train_command
-from softaug.lab.training.demo import DemoSettings, run_demo
 
 
 def train(arguments: Sequence[str]) -> None:
@@ -63,22 +61,6 @@ def compare(
 def _report(file: Path, console: Console) -> None:
     print_comparison(file, console)
     _print_path(write_evaluation_report(file), console)
-
-
-def demo(
-    settings: Annotated[DemoSettings, tyro.conf.arg(name="")],
-    out: Path = Path("softaug-demo"),
-) -> None:
-    """Compare hard and soft crops on real digits; writes a report that any browser shows.
-
-    Args:
-        settings: What to train; the defaults are what docs/method.md explains.
-        out: Folder for results.json and report.html.
-    """
-    console = Console()
-    results = run_demo(settings, out, console)
-    print_table(results, console)
-    _print_path(write_report(results), console)
 
 
 def _print_path(path: Path, console: Console) -> None:

@@ -1,96 +1,117 @@
-"""What runs cost, in words and as numbers that can be added up."""
+"""What runs cost, and how much time is left."""
 
+import heapq
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from statistics import median
 
-from softaug.lab.recipes.catalog import find
 from softaug.lab.recipes.config import AnyRecipe, PretrainRecipe, Recipe
 from softaug.lab.recipes.scale import PHOTOS, Scale
 
-# resnet8-s2 in one thread of an AMD EPYC, by CPU time, a run of one to three epochs each: images a
-# second with the measuring between epochs, and with a policy of torchvision's; photographs are
-# read, too. An evaluation is of 10,000 images with 1 draw.
-IMAGES, WITH_POLICY, PAIRS, PHOTOGRAPHS = 900, 620, 450, 190
+# Images a second of resnet8-s2 in one thread of an AMD EPYC, by CPU time, a run of one to three
+# epochs each, with the measuring between epochs. An evaluation is of 10,000 images with 1 draw.
+IMAGES, WITH_POLICY, PAIRS = 900, 620, 450
+RATES = {PHOTOS: 190, "digits": 1200}  # where images are read from files, or are smaller
 PROBE_MINUTES, EVALUATION_MINUTES = 3, 0.7
 SMOKE_SECONDS = 2
 SLOWER = {"resnet20": 3.2}  # times the time of resnet8-s2, three epochs of each on an Intel Xeon
-CLASSES = {"cifar10": 10, "cifar100": 100, "fashion-mnist": 10, PHOTOS: 10}
+CLASSES = {"cifar100": 100}  # others have 10
+EVALUATIONS = {"digits": 0.15}  # minutes, of fewer images
 _V100 = re.compile(r"(?:(\d+) runs, each )?(?:about )?([\d.]+) V100-(hour|day)s")
 
 
-def cost_in_words(catalogue: str, recipe: AnyRecipe, scale: Scale) -> str:
-    """What one run takes: the catalogue's words at the paper's scale."""
-    if scale == "paper":
-        return find(catalogue).cost
-    if scale == "smoke":
-        return f"about {SMOKE_SECONDS} seconds on one CPU core"
-    return f"about {cpu_minutes(recipe):.0f} minutes on one CPU core"
+def estimate_hours(recipe: AnyRecipe, scale: Scale, words: str = "") -> float | None:
+    """Return hours of a V100 at the paper's scale, else hours of a core; None where unknown.
 
-
-def cpu_minutes(recipe: AnyRecipe) -> float:
-    """Minutes of one core for a run at the cpu scale, an ensemble's members together."""
-    num = CLASSES[recipe.data.name] * (recipe.data.per_class or 0) * recipe.epochs
-    if isinstance(recipe, PretrainRecipe):
-        return num / PAIRS / 60 + PROBE_MINUTES + EVALUATION_MINUTES
-    once = num / _rate(recipe) / 60 + EVALUATION_MINUTES
-    return once * recipe.members * SLOWER.get(recipe.model, 1)
-
-
-def _rate(recipe: Recipe) -> int:
-    if recipe.data.name == PHOTOS:
-        return PHOTOGRAPHS
-    return IMAGES if recipe.augment.policy == "none" else WITH_POLICY
-
-
-def v100_hours(words: str) -> float | None:
-    """Hours of a V100 that a cost of the catalogue speaks of; None where it says none.
-
-    >>> v100_hours("5 runs, each 9 V100-hours (the paper's)")
-    45.0
-    >>> v100_hours("about 16 V100-days (the paper's: 4 V100s for 4 days)")
-    384.0
-    """
-    found = _V100.match(words)
-    if found is None:
-        return None
-    times, number, unit = found.groups()
-    return int(times or 1) * float(number) * (24 if unit == "day" else 1)
-
-
-def cost_of(words: str, recipe: AnyRecipe, scale: Scale) -> float | None:
-    """Hours of a V100 at the paper's scale, else hours of a core; None where it is not known.
-
-    `words` is the cost in the catalogue's words, which only the paper's scale needs.
+    `words` is the cost in the catalog's words, which only the paper's scale needs.
     """
     if scale == "paper":
         return v100_hours(words)
     return SMOKE_SECONDS / 3600 if scale == "smoke" else cpu_minutes(recipe) / 60
 
 
-def sum_in_short(hours: Sequence[float | None], scale: Scale) -> str:
-    """The sum of costs in few letters, and how many of them are not known.
+def cpu_minutes(recipe: AnyRecipe) -> float:
+    """Return minutes of one core for a run at the cpu scale, an ensemble's members together."""
+    data = recipe.data
+    num = CLASSES.get(data.name, 10) * (data.per_class or 0) * recipe.epochs
+    evaluation = EVALUATIONS.get(data.name, EVALUATION_MINUTES)
+    if isinstance(recipe, PretrainRecipe):
+        return num / PAIRS / 60 + PROBE_MINUTES + evaluation
+    once = num / _rate(recipe) / 60 + evaluation
+    return once * recipe.members * SLOWER.get(recipe.model, 1)
 
-    >>> sum_in_short([2.5, 9, None], "paper"), sum_in_short([None], "paper")
+
+def _rate(recipe: Recipe) -> int:
+    default = IMAGES if recipe.augment.policy == "none" else WITH_POLICY
+    return RATES.get(recipe.data.name, default)
+
+
+def v100_hours(words: str) -> float | None:
+    """Read the hours of a V100 from a cost of the catalog; None where it gives none.
+
+    >>> v100_hours("5 runs, each 9 V100-hours (the paper's)")
+    45.0
+    >>> v100_hours("about 16 V100-days (the paper's: 4 V100s for 4 days)")
+    384.0
+    """
+    match = _V100.match(words)
+    if match is None:
+        return None
+    times, number, unit = match.groups()
+    return int(times or 1) * float(number) * (24 if unit == "day" else 1)
+
+
+def format_cost(hours: Sequence[float | None], scale: Scale) -> str:
+    """Format the sum of costs, and how many of them are unknown.
+
+    >>> format_cost([2.5, 9, None], "paper"), format_cost([None], "paper")
     ('11.5 V100-h + 1 unknown', 'unknown')
-    >>> sum_in_short([0.2, 1.4], "cpu"), sum_in_short([0.2], "cpu")
-    ('1.6 core-h', '12 core-min')
+    >>> format_cost([0.2, 1.4], "cpu"), format_cost([0.2], "cpu"), format_cost([1234.0], "paper")
+    ('1.6 core-h', '12 core-min', '1,234 V100-h')
     """
     known = [hour for hour in hours if hour is not None]
     unknown = len(hours) - len(known)
     if len(hours) == unknown == 1:
         return "unknown"
-    words = [_in_short(sum(known), "V100" if scale == "paper" else "core")] if known else []
-    return " + ".join([*words, *([f"{unknown} unknown"] if unknown else [])])
+    parts = [_format_hours(sum(known), "V100" if scale == "paper" else "core")] if known else []
+    return " + ".join([*parts, *([f"{unknown} unknown"] if unknown else [])])
 
 
-def _in_short(hours: float, of: str) -> str:
-    """Hours, or minutes or seconds where they are less than one.
-
-    >>> _in_short(1234.0, "V100"), _in_short(0.5, "core"), _in_short(2 / 3600, "core")
-    ('1,234 V100-h', '30 core-min', '2 core-s')
-    """
+def _format_hours(hours: float, device: str) -> str:
     for unit, length in (("h", 1), ("min", 60)):
         if hours * length >= 1:
             digits = 1 if hours * length < 100 and unit == "h" else 0
-            return f"{hours * length:,.{digits}f}".removesuffix(".0") + f" {of}-{unit}"
-    return f"{hours * 3600:.0f} {of}-s"
+            return f"{hours * length:,.{digits}f}".removesuffix(".0") + f" {device}-{unit}"
+    return f"{hours * 3600:.0f} {device}-s"
+
+
+def estimate_left(
+    costs: Mapping[str, float], ended: Mapping[str, float], at_once: int, elapsed: float
+) -> float:
+    """Return seconds until runs that are begun in order, `at_once` at a time, have all ended.
+
+    `costs` of all runs may have any unit; `ended` has the seconds that runs took; `elapsed` is
+    counted from the beginning of the first.
+
+    >>> estimate_left({"a": 1, "b": 1, "c": 2}, {"a": 10.0}, at_once=2, elapsed=10.0)
+    20.0
+    """
+    rate = median(seconds / costs[name] for name, seconds in ended.items())
+    free = [0.0] * at_once
+    for name, cost in costs.items():
+        heapq.heapreplace(free, free[0] + ended.get(name, rate * cost))
+    return max(max(free) - elapsed, 1.0)
+
+
+def format_duration(seconds: float) -> str:
+    """Format a time in the unit that one would use.
+
+    >>> format_duration(42.4), format_duration(600), format_duration(10_000)
+    ('42 s', '10 min', '2.8 h')
+    >>> format_duration(200_000)
+    '2.3 days'
+    """
+    for unit, length, digits in (("days", 86400, 1), ("h", 3600, 1), ("min", 60, 0)):
+        if seconds >= 1.5 * length:
+            return f"{seconds / length:.{digits}f} {unit}"
+    return f"{seconds:.0f} s"

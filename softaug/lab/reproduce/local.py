@@ -1,10 +1,12 @@
-"""Runs on this machine without Ray: a process a core, or one a GPU, each does many runs."""
+"""Run on this machine without Ray: a process per core, or one per GPU, each does many runs.
+
+(Not concurrent.futures: there, one process that dies breaks the whole pool.)
+"""
 
 import os
 import signal
 import sys
 import threading
-import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -14,10 +16,8 @@ from types import FrameType
 from typing import NoReturn
 
 import torch
-from rich.console import Console
 
-from softaug.lab.reproduce.plan import GridOptions, GridRun, Outcome
-from softaug.lab.reproduce.run_one import attempt, note_failure
+from softaug.lab.reproduce.run_one import GridOptions, GridRun, Outcome, save_failure, try_run
 from softaug.lab.training.logging import num_cores
 from softaug.lab.training.signals import ignore_sigint
 
@@ -27,41 +27,45 @@ GRACE = 60  # seconds for a run to finish its step and save, when it is to stop
 def run_locally(
     runs: Sequence[GridRun], options: GridOptions, at_once: int | None = None
 ) -> Iterator[Outcome]:
-    """Do `runs`, `at_once` at a time, and tell each as it ends.
+    """Do `runs`, `at_once` at a time, and yield each outcome as it comes.
 
-    A process that dies fails its run alone. Closed early or interrupted, all runs save where
-    they stand.
+    A process that dies fails its run only. Closed early or interrupted, all runs save their
+    state.
     """
     waiting = deque(runs)
     num = min(at_once or default_at_once(options.device), len(runs))
-    crew = [Worker(device_for(options, place)) for place in range(num)]
+    workers = [Worker(_choose_device(options, rank)) for rank in range(num)]
     try:
-        for worker in crew:
+        for worker in workers:
             worker.begin(waiting.popleft())
-        while busy := [worker for worker in crew if worker.run is not None]:
-            for worker in wait_for(busy):
-                yield worker.outcome()
+        while busy := [worker for worker in workers if worker.run is not None]:
+            ready = connection.wait([worker.pipe for worker in busy])
+            for worker in (worker for worker in busy if worker.pipe in ready):
+                yield worker.receive_outcome()
                 if waiting:
                     worker.begin(waiting.popleft())
     finally:
-        stop(crew)
+        stop_workers(workers)
 
 
 def default_at_once(device: str) -> int:
-    """A run a GPU where they are used, else one a core."""
-    on_gpus = device in ("auto", "cuda") and torch.cuda.is_available()
-    return torch.cuda.device_count() if on_gpus else num_cores()
+    """Return the number of GPUs where they are used, else of cores."""
+    return torch.cuda.device_count() if _uses_gpus(device) else num_cores()
 
 
-def device_for(options: GridOptions, place: int) -> GridOptions:
-    """The options of the process at `place`: GPUs are dealt out in turn."""
-    if options.device in ("auto", "cuda") and torch.cuda.is_available():
-        return replace(options, device=f"cuda:{place % torch.cuda.device_count()}")
+def _uses_gpus(device: str) -> bool:
+    return device in ("auto", "cuda") and torch.cuda.is_available()
+
+
+def _choose_device(options: GridOptions, rank: int) -> GridOptions:
+    """Return the options of a worker: GPUs are assigned in turn."""
+    if _uses_gpus(options.device):
+        return replace(options, device=f"cuda:{rank % torch.cuda.device_count()}")
     return options
 
 
 class Worker:
-    """A process that does one run after another; a new one takes the place of one that died."""
+    """A process that does one run after another; it is started again if it dies."""
 
     run: GridRun | None = None  # what it does now
 
@@ -75,125 +79,76 @@ class Worker:
         self._process = context.Process(target=_work, args=(theirs, self._options))
         with ignore_sigint():
             self._process.start()
-        theirs.close()  # so that its end is seen when it dies
+        theirs.close()  # so that its death is seen as the end of the pipe
 
     def begin(self, run: GridRun) -> None:
-        """Have it do `run`; one that died when it had nothing to do is replaced."""
+        """Give it a run; a process that died while idle is replaced."""
         if not self._process.is_alive():
             self._start()
         self.run = run
-        with suppress(BrokenPipeError):  # it died this very moment: its outcome tells
+        with suppress(BrokenPipeError):  # it died this very moment: `receive_outcome` notices
             self.pipe.send(run)
 
-    def outcome(self) -> Outcome:
-        """How its run ended; it is free then."""
+    def receive_outcome(self) -> Outcome:
+        """Return how its run ended; it is free then."""
         run, self.run = self.run, None
         assert run is not None, "it has a run"
         try:
-            found: Outcome = self.pipe.recv()
+            outcome: Outcome = self.pipe.recv()
         except (EOFError, OSError):
-            return self._died(run)
-        return found
+            return self._replace_dead(run)
+        return outcome
 
-    def _died(self, run: GridRun) -> Outcome:
+    def _replace_dead(self, run: GridRun) -> Outcome:
         self._process.join()
         code = self._process.exitcode or 0
         how = signal.Signals(-code).name if code < 0 else f"code {code}"
         message = f"its process ended by {how}; the same command goes on with it"
-        note_failure(run.folder, message)
+        save_failure(run.folder, message)
         self._start()
         return Outcome(run.name, error=message)
 
-    def tell_to_stop(self) -> None:
-        """An idle process ends by itself, one at work saves and ends."""
+    def request_stop(self) -> None:
+        """Let an idle process end; have one at work save and end."""
         self.pipe.close()
         if self.run is not None and self._process.is_alive():
             self._process.terminate()
 
     def join(self) -> None:
-        """Wait until it has ended; too slow a one is killed."""
+        """Wait until it has ended; kill it if that takes too long."""
         self._process.join(GRACE)
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
 
 
-def wait_for(busy: Sequence[Worker]) -> list[Worker]:
-    """Those of the busy that have ended their runs, at least one."""
-    ready = connection.wait([worker.pipe for worker in busy])
-    return [worker for worker in busy if worker.pipe in ready]
-
-
-def stop(crew: Sequence[Worker]) -> None:
-    """End all processes; first tell each, then wait, so that they save side by side."""
-    for worker in crew:
-        worker.tell_to_stop()
-    for worker in crew:
+def stop_workers(workers: Sequence[Worker]) -> None:
+    """End all processes, which save side by side."""
+    for worker in workers:
+        worker.request_stop()
+    for worker in workers:
         worker.join()
 
 
 def _work(pipe: "connection.Connection[Outcome, GridRun]", options: GridOptions) -> None:
-    """Do runs as they come, until nobody sends any more."""
+    """Do runs as they come, until the pipe is closed."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     set_start_method(None, force=True)  # readers of files: as in any run, not spawned
-    signal.signal(signal.SIGTERM, _leave)  # training has its own way: it saves first
+    signal.signal(signal.SIGTERM, _exit)  # training has its own handler, which saves first
     try:
         while True:
-            pipe.send(attempt(pipe.recv(), options))
+            pipe.send(try_run(pipe.recv(), options))
     except (EOFError, BrokenPipeError):
         return
 
 
-def _leave(number: int, frame: FrameType | None) -> NoReturn:
-    sys.exit(128 + number)  # by way of what was to be done at the end, locks and readers
+def _exit(number: int, frame: FrameType | None) -> NoReturn:
+    sys.exit(128 + number)  # runs `finally` clauses: locks and readers
 
 
 def _end_with_parent() -> None:
-    """When the parent dies in whatever way, the run at work saves and stops."""
+    """Save and stop the run at work when the parent dies in whatever way."""
     parent = parent_process()
     assert parent is not None, "it was spawned"
     parent.join()
     os.kill(os.getpid(), signal.SIGTERM)
-
-
-class Telling:
-    """Counts the runs of a grid as they end."""
-
-    def __init__(self, total: int, console: Console) -> None:
-        self.total, self.console = total, console
-        self.done = 0
-        self._begun = time.monotonic()
-
-    def tell(self, outcome: Outcome, error: float | None) -> None:
-        """Say how a run ended; `error` is its headline number, in %."""
-        self.done += 1
-        line = f"{self.done} of {self.total}  {outcome.name}: {_how(outcome, error)}{self._left()}"
-        self.console.print(line, soft_wrap=True, highlight=False, markup=False)
-
-    def _left(self) -> str:
-        left = self.total - self.done
-        if not left:
-            return ""
-        return f"; about {duration((time.monotonic() - self._begun) / self.done * left)} left"
-
-
-def _how(outcome: Outcome, error: float | None) -> str:
-    if outcome.error is not None:
-        return f"FAILED: {outcome.error}"
-    if outcome.diverged is not None:
-        return f"DIVERGED: {outcome.diverged}"
-    if outcome.stopped:
-        return "stopped"
-    return "finished" if error is None else f"finished, error {error:.2f} %"
-
-
-def duration(seconds: float) -> str:
-    """A time as one speaks of it.
-
-    >>> duration(42.4), duration(600), duration(10_000), duration(200_000)
-    ('42 s', '10 min', '2.8 h', '2.3 days')
-    """
-    for unit, length, digits in (("days", 86400, 1), ("h", 3600, 1), ("min", 60, 0)):
-        if seconds >= 1.5 * length:
-            return f"{seconds / length:.{digits}f} {unit}"
-    return f"{seconds:.0f} s"

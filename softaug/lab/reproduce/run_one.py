@@ -1,8 +1,13 @@
-"""Doing one run in this process: training, then evaluation; again, it goes on or does nothing."""
+"""One run of a grid: what it is, how far it is, and doing it (train, then evaluate)."""
 
 import json
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 from pathlib import Path
+from typing import Literal, get_args
 
 from rich.console import Console
 
@@ -14,76 +19,150 @@ from softaug.lab.io import write_json
 from softaug.lab.recipes.config import AnyRecipe, Recipe
 from softaug.lab.recipes.paper_numbers import V2
 from softaug.lab.recipes.serialize import as_dict, as_of_today, differences
-from softaug.lab.reproduce.plan import (
-    DIVERGED,
-    FAILURE,
-    LOCK,
-    GridOptions,
-    GridRun,
-    Outcome,
-    is_finished,
-    when_now,
-)
+from softaug.lab.training import checkpoint
 from softaug.lab.training.command import train_members
-from softaug.lab.training.run_dir import RunOptions, hold
+from softaug.lab.training.logging import METRICS
+from softaug.lab.training.run_dir import CHECKPOINTS, RESULT, RunOptions, hold, is_locked
 from softaug.lab.training.ssl import pretrain
 from softaug.lab.training.supervised import train
 from softaug.lab.training.trainer import StoppedError
 
+WHO = "reproduce"
+LOCK_SECONDS = 60  # a run whose command was killed saves first; its readers of files end after it
+V2_FOLDER = "imagenetv2-matched-frequency-format-val"
+State = Literal["finished", "diverged", "failed", "running", "begun", "waiting"]
+STATES: tuple[State, ...] = get_args(State)
+ENDED = ("finished", "diverged")  # nothing is left to do
+FAILURE = "failure.json"
+DIVERGED = "diverged.json"
+LOG = "log.txt"
+LOCK = ".grid-lock"  # held while a run is trained and evaluated
 
-def note_divergence(run: GridRun, diverged: NotFiniteError) -> None:
-    """Leave word of it, and of the recipe that it is true of."""
-    told = {"message": str(diverged), "when": when_now(), "recipe": as_dict(run.recipe)}
-    write_json(told, run.folder / DIVERGED, indent=1)
+
+@dataclass(frozen=True)
+class GridRun:
+    """A recipe with one seed: plain and picklable, so that any process can run it."""
+
+    name: str
+    """unique in a grid: the recipe's name and seed"""
+    recipe: AnyRecipe
+    folder: Path
+    """where all of it goes; every process that may run it must see this folder"""
 
 
-def has_diverged(run: GridRun) -> bool:
-    """Whether the run's folder says that this very recipe diverged."""
+@dataclass(frozen=True)
+class GridOptions:
+    """What every run of a grid is done with: nothing here changes what is learned."""
+
+    data_dir: Path | None = None
+    """where data sets are (default: $SOFTAUG_DATA, else a cache folder)"""
+    device: str = "auto"
+    """auto, cpu, cuda, ..."""
+    draws: int = 3
+    """random corruptions to average in an evaluation"""
+    workers: int | None = None
+    """processes that read image files, for each run (default: one per core)"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended: well, if it has neither an error nor a stop nor a divergence."""
+
+    name: str
+    error: str | None = None
+    stopped: bool = False
+    """it was asked to stop and can go on"""
+    diverged: str | None = None
+    """where training diverged: a result, though no number"""
+    seconds: float = field(default=0.0, compare=False)
+    """how long it took, here and now"""
+
+
+Runner = Callable[[Sequence[GridRun], GridOptions, int | None], Iterator[Outcome]]
+"""Does runs, so many at once (None: as many as the machine can); yields each as it ends."""
+
+
+def get_state(folder: Path) -> State:
+    """Return the state of the run, or of the ensemble, in `folder`."""
+    if is_finished(folder):
+        return "finished"
+    if (folder / DIVERGED).exists():
+        return "diverged"
+    if (folder / FAILURE).exists():
+        return "failed"
+    if is_locked(folder / LOCK):
+        return "running"
+    return "begun" if any(map(_is_begun, runs_in(folder))) else "waiting"
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether every network was trained, and the run evaluated."""
+    trained = all((run / RESULT).exists() for run in runs_in(folder))
+    return trained and (folder / EVALUATION).exists()
+
+
+def _is_begun(folder: Path) -> bool:
+    return (folder / METRICS).exists() or bool(checkpoint.steps(folder / CHECKPOINTS))
+
+
+def save_failure(folder: Path, message: str) -> None:
+    """Write why a run failed."""
+    write_json({"message": message, "when": _now()}, folder / FAILURE)
+
+
+def read_failure(folder: Path) -> str | None:
+    """Return why a run failed; None if it did not, or was started again just now."""
     try:
-        told = json.loads((run.folder / DIVERGED).read_text())
+        message: str = json.loads((folder / FAILURE).read_text())["message"]
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return message
+
+
+def save_divergence(folder: Path, recipe: AnyRecipe, error: NotFiniteError) -> None:
+    """Write that a recipe diverged: a result, though no number."""
+    content = {"message": str(error), "when": _now(), "recipe": as_dict(recipe)}
+    write_json(content, folder / DIVERGED, indent=1)
+
+
+def has_diverged(folder: Path, recipe: AnyRecipe) -> bool:
+    """Whether this very recipe diverged in `folder`."""
+    try:
+        content = json.loads((folder / DIVERGED).read_text())
     except (FileNotFoundError, NotADirectoryError):
         return False
-    return not differences(as_of_today(told["recipe"]), as_dict(run.recipe))
+    return not differences(as_of_today(content["recipe"]), as_dict(recipe))
 
 
-V2_FOLDER = "imagenetv2-matched-frequency-format-val"
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
-def second_sets(recipe: AnyRecipe, data_dir: Path | None) -> tuple[str, ...]:
-    """What `softaug evaluate --also` is to measure; ImageNet-V2 for all 1,000 classes alone."""
-    folder = data_root(data_dir) / V2_FOLDER
-    if recipe.data.name != "imagenet" or not folder.is_dir():
-        return ()
-    return (f"{V2}={folder}",)
-
-
-LOG = "log.txt"
-LOCK_SECONDS = 60  # a run whose command was killed saves first; its readers of files end after it
-
-
-def attempt(run: GridRun, options: GridOptions) -> Outcome:
-    """Do a run; what came of it, in place of an exception."""
+def try_run(run: GridRun, options: GridOptions) -> Outcome:
+    """Do a run and return its outcome, in place of an exception."""
+    begun = time.monotonic()
     try:
-        do_run(run, options)
+        run_one(run, options)
+        outcome = Outcome(run.name)
     except (StoppedError, KeyboardInterrupt):
-        return Outcome(run.name, stopped=True)
-    except NotFiniteError as diverged:
-        return Outcome(run.name, diverged=str(diverged))
-    except Exception as failed:
-        return Outcome(run.name, error=told(failed))
-    return Outcome(run.name)
+        outcome = Outcome(run.name, stopped=True)
+    except NotFiniteError as error:
+        outcome = Outcome(run.name, diverged=str(error))
+    except Exception as error:
+        outcome = Outcome(run.name, error=describe_error(error))
+    return replace(outcome, seconds=time.monotonic() - begun)
 
 
-def do_run(run: GridRun, options: GridOptions) -> None:
-    """Train and evaluate, with one thread; what is said goes to log.txt in the run's folder.
+def run_one(run: GridRun, options: GridOptions) -> None:
+    """Train and evaluate in one thread, with all output in log.txt of the run's folder.
 
-    A run that fails leaves failure.json, until it is begun again; one whose training diverges
+    A run that fails leaves failure.json until it is started again; one whose training diverges
     leaves diverged.json, and is done.
     """
     if is_done(run, options):
         return
     rule = f"only one process may do {run.folder}"
-    held = hold(run.folder / LOCK, LOCK_SECONDS, "reproduce", rule, "wait for it")
+    held = hold(run.folder / LOCK, LOCK_SECONDS, WHO, rule, "wait for it")
     with held, (run.folder / LOG).open("a", encoding="utf-8") as log:
         for file in (FAILURE, DIVERGED):
             (run.folder / file).unlink(missing_ok=True)
@@ -95,40 +174,43 @@ def do_run(run: GridRun, options: GridOptions) -> None:
         except StoppedError as stopped:
             console.print(str(stopped), markup=False, soft_wrap=True)
             raise
-        except NotFiniteError as diverged:
-            console.print(str(diverged), markup=False, soft_wrap=True)
-            note_divergence(run, diverged)
+        except NotFiniteError as error:
+            console.print(str(error), markup=False, soft_wrap=True)
+            save_divergence(run.folder, run.recipe, error)
             raise
-        except Exception as failed:
+        except Exception as error:
             console.print_exception()
-            note_failure(run.folder, told(failed))
+            save_failure(run.folder, describe_error(error))
             raise
 
 
 def is_done(run: GridRun, options: GridOptions) -> bool:
-    """Whether the run diverged, or is finished and was measured on all that it can be now."""
-    if has_diverged(run):
+    """Whether the run diverged, or was trained and evaluated on every test set that is there."""
+    if has_diverged(run.folder, run.recipe):
         return True
     if not is_finished(run.folder):
         return False
-    wanted = {text.partition("=")[0] for text in second_sets(run.recipe, options.data_dir)}
+    wanted = {text.partition("=")[0] for text in extra_test_sets(run.recipe, options.data_dir)}
     return not wanted or wanted <= set(json.loads((run.folder / EVALUATION).read_text())["sets"])
 
 
-def note_failure(folder: Path, message: str) -> None:
-    """Leave word of why a run did not end well."""
-    write_json({"message": message, "when": when_now()}, folder / FAILURE)
+def extra_test_sets(recipe: AnyRecipe, data_dir: Path | None) -> tuple[str, ...]:
+    """Return the extra test sets to evaluate on: ImageNet-V2, for all 1,000 classes only."""
+    folder = data_root(data_dir) / V2_FOLDER
+    if recipe.data.name != "imagenet" or not folder.is_dir():
+        return ()
+    return (f"{V2}={folder}",)
 
 
-def told(failed: BaseException) -> str:
-    """An exception in words; refusals say all themselves."""
-    if isinstance(failed, (ValueError, OSError)):
-        return str(failed)
-    return f"{type(failed).__name__}: {failed}"
+def describe_error(error: BaseException) -> str:
+    """Return an exception as one line; a refusal says all itself."""
+    if isinstance(error, (ValueError, OSError)):
+        return str(error)
+    return f"{type(error).__name__}: {error}"
 
 
 def _train(run: GridRun, options: GridOptions, console: Console) -> None:
-    there = RunOptions(
+    run_options = RunOptions(
         out=run.folder,
         data_dir=options.data_dir,
         device=options.device,
@@ -136,14 +218,14 @@ def _train(run: GridRun, options: GridOptions, console: Console) -> None:
         threads=1,
     )
     if not isinstance(run.recipe, Recipe):
-        pretrain(run.recipe, there, console)
+        pretrain(run.recipe, run_options, console)
     elif run.recipe.members > 1:
-        train_members(run.recipe, there, console)
+        train_members(run.recipe, run_options, console)
     else:
-        train(run.recipe, there, console)
+        train(run.recipe, run_options, console)
 
 
 def _evaluate(run: GridRun, options: GridOptions, console: Console) -> None:
-    also = second_sets(run.recipe, options.data_dir)
-    wanted = EvaluationOptions(options.data_dir, options.device, also, draws=options.draws)
+    extra = extra_test_sets(run.recipe, options.data_dir)
+    wanted = EvaluationOptions(options.data_dir, options.device, extra, draws=options.draws)
     evaluate_runs(runs_in(run.folder), run.folder, wanted, console)

@@ -4,12 +4,12 @@ import math
 from pathlib import Path
 
 import pytest
-from fake_runs import finish, folder_of, planned, read, write
+from run_files import finish, folder_of, planned, read, write
 
 from softaug.checks import NotFiniteError
 from softaug.lab.recipes.paper_numbers import V2
 from softaug.lab.reproduce.collect import Collector
-from softaug.lab.reproduce.run_one import note_divergence
+from softaug.lab.reproduce.run_one import save_divergence
 
 
 def collected(plan, name):
@@ -77,7 +77,7 @@ def test_failures_are_told_where_the_number_is_missing(tmp_path):
 
 def diverge(plan, recipe, seed=0):
     run = next(one.run for one in plan.runs if one.run.folder == folder_of(plan, recipe, seed))
-    note_divergence(run, NotFiniteError("the loss is nan"))
+    save_divergence(run.folder, run.recipe, NotFiniteError("the loss is nan"))
 
 
 def test_what_diverged_in_the_paper_and_here_is_complete(tmp_path):
@@ -226,8 +226,8 @@ def test_figure_2_needs_no_run(tmp_path):
 def test_a_run_that_is_evaluated_again_is_read_again(tmp_path):
     plan = planned(tmp_path, "table6")
     collector = Collector(plan, None)
-    run = plan.runs[0].run
-    finish(run.folder, error=0.5)
-    assert collector.error_of(run) == 50.0
-    (run.folder / "evaluation.json").unlink()
-    assert collector.error_of(run) is None
+    first = plan.runs[0]
+    finish(first.run.folder, error=0.5)
+    assert collector.error_of(first) == 50.0
+    (first.run.folder / "evaluation.json").unlink()
+    assert collector.error_of(first) is None

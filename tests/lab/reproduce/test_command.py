@@ -6,16 +6,17 @@ import os
 import signal
 
 import pytest
-from fake_runs import finish, planned, read, write
 from filelock import FileLock
 from rich.console import Console
+from run_files import finish, planned, read, write
 
 from softaug.checks import NotFiniteError
 from softaug.lab.recipes import find
-from softaug.lab.reproduce import command
-from softaug.lab.reproduce.command import reproduce
-from softaug.lab.reproduce.plan import Outcome
-from softaug.lab.reproduce.run_one import attempt, note_divergence
+from softaug.lab.reproduce import command, grid
+from softaug.lab.reproduce.command import demo, reproduce
+from softaug.lab.reproduce.local import run_locally
+from softaug.lab.reproduce.run_one import GridOptions, Outcome, save_divergence, try_run
+from softaug.lab.reproduce.studies import Study, make_arm
 from softaug.lab.training.trainer import StoppedError
 
 
@@ -41,7 +42,7 @@ def runner(monkeypatch, said):
 
         monkeypatch.setattr(command, "choose_runner", lambda local, address: runs_all)
         if not presented:
-            monkeypatch.setattr(command, "present", lambda file, console: None)  # it takes a second
+            monkeypatch.setattr(grid, "render", lambda file, console: None)  # it takes a second
         return names
 
     return use
@@ -78,13 +79,10 @@ def test_bad_input_is_refused_before_any_work(tmp_path, said, names, settings, m
 
 
 def test_without_ray_an_address_is_refused_and_the_local_runner_is_the_default(monkeypatch):
-    from softaug.lab.reproduce import command as runners
-    from softaug.lab.reproduce.local import run_locally
-
-    monkeypatch.setattr(runners, "find_spec", lambda name: None)
-    assert runners.choose_runner(False, None) is run_locally
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    assert command.choose_runner(False, None) is run_locally
     with pytest.raises(ValueError, match="ray must be installed for --address"):
-        runners.choose_runner(False, "host:6379")
+        command.choose_runner(False, "host:6379")
 
 
 def test_an_out_that_cannot_be_a_folder_is_refused(tmp_path, runner):
@@ -98,14 +96,12 @@ def test_an_out_that_cannot_be_a_folder_is_refused(tmp_path, runner):
 def test_a_full_disk_is_told_and_finished_runs_are_kept(tmp_path, runner, monkeypatch):
     runner(done)
 
-    def full(self, names):
+    def full(file, console):
         raise OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "figure1.json"))
 
-    present = command.Grid._present
-    monkeypatch.setattr(command.Grid, "_present", full)
+    monkeypatch.setattr(grid, "render", full)
     with pytest.raises(ValueError, match="make room there, and the same command goes on"):
         small(tmp_path, "figure1")
-    monkeypatch.setattr(command.Grid, "_present", present)
     names = runner(done)
     small(tmp_path, "figure1")
     assert names == []
@@ -146,7 +142,7 @@ def test_a_grid_without_any_images_is_refused_with_how_to_get_them(tmp_path, run
 def test_runs_without_images_are_left_out_and_marked(tmp_path, runner, monkeypatch, said):
     names = runner(done)
     monkeypatch.setattr(
-        "softaug.lab.reproduce.plan._why_missing", lambda name, _: {"digits": "no!"}.get(name)
+        "softaug.lab.reproduce.plan.why_missing", lambda name, _: {"digits": "no!"}.get(name)
     )
     small(tmp_path, "table2")
     assert len(names) == 8  # photographs
@@ -227,7 +223,7 @@ def test_failures_are_told_the_rest_is_done_and_the_code_is_1(tmp_path, runner, 
 
 def lose(run):
     """A run whose training diverges."""
-    note_divergence(run, NotFiniteError("the loss is nan"))
+    save_divergence(run.folder, run.recipe, NotFiniteError("the loss is nan"))
     return Outcome(run.name, diverged="the loss is nan")
 
 
@@ -301,7 +297,7 @@ def test_a_further_ctrl_c_ends_the_writing_at_once(tmp_path, runner, monkeypatch
         written.append(file.name)
         interrupt()
 
-    monkeypatch.setattr(command, "write_exhibit", write)
+    monkeypatch.setattr(grid, "write_exhibit", write)
     runner(stop_at_k3)
     with pytest.raises(KeyboardInterrupt):
         small(tmp_path, "table4", "table9")
@@ -325,7 +321,7 @@ def test_a_second_ctrl_c_while_runs_save_writes_nothing_but_results(tmp_path, ru
 
 
 def test_a_small_grid_is_really_run_and_written_in_every_format(tmp_path, runner, said):
-    runner(lambda run: attempt(run, command.GridOptions(draws=1)), presented=True)
+    runner(lambda run: try_run(run, GridOptions(draws=1)), presented=True)
     small(tmp_path, "figure1", "figure2")
     figure = read(tmp_path / "figure1.json")
     assert figure["complete"]
@@ -334,3 +330,17 @@ def test_a_small_grid_is_really_run_and_written_in_every_format(tmp_path, runner
         for kind in ("md", "tex", "html", "png", "pdf"):
             assert (tmp_path / f"{name}.{kind}").stat().st_size > 0
     assert "3 of 3" in said.getvalue()
+
+
+def test_the_demo_trains_evaluates_compares_and_names_its_page(tmp_path, monkeypatch, said):
+    hard, soft = (make_arm(f"digits-resnet8-{name}", {"epochs": 1}) for name in ("hard", "soft"))
+    study = Study("demo", "Tiny", {"Digits": {"hard crop": hard, "soft crop": soft}}, num_seeds=1)
+    monkeypatch.setattr(command, "demo_study", lambda full: study)
+    demo(tmp_path)
+    page = tmp_path / "compare" / "demo-digits" / "report.html"
+    assert f"Report: {page}" in said.getvalue()
+    assert "digits-resnet8-soft-epochs1" in page.read_text()
+    assert [row["label"] for row in read(tmp_path / "demo.json")["rows"]] == [
+        "hard crop",
+        "soft crop",
+    ]

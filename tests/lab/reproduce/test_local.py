@@ -4,10 +4,10 @@ import os
 import signal
 import time
 
-from ray_runs import OPTIONS, grid_run, has_begun, weights
+from small_runs import OPTIONS, grid_run, has_begun, weights
 
-from softaug.lab.reproduce.local import Worker, default_at_once, run_locally, stop
-from softaug.lab.reproduce.plan import Outcome, state_of
+from softaug.lab.reproduce.local import Worker, default_at_once, run_locally, stop_workers
+from softaug.lab.reproduce.run_one import Outcome, get_state
 from softaug.lab.training.logging import num_cores
 
 
@@ -24,8 +24,7 @@ def test_one_at_a_time_and_two_at_a_time_learn_the_same_bits(tmp_path):
         runs = [
             grid_run(tmp_path / str(at_once), f"run{seed}", epochs=1, seed=seed) for seed in (0, 1)
         ]
-        outcomes = list(run_locally(runs, OPTIONS, at_once))
-        assert sorted(outcomes) == [Outcome("run0"), Outcome("run1")]
+        assert set(run_locally(runs, OPTIONS, at_once)) == {Outcome("run0"), Outcome("run1")}
         found.append([weights(run) for run in runs])
     assert found[0] == found[1]
     assert found[0][0] != found[0][1]
@@ -41,16 +40,16 @@ def test_a_process_that_dies_fails_its_run_alone_and_one_that_is_stopped_saves(t
         worker.begin(killed)
         wait_until(lambda: has_begun(killed))
         os.kill(worker._process.pid, signal.SIGKILL)
-        assert "ended by SIGKILL" in worker.outcome().error
-        assert state_of(killed.folder) == "failed"
+        assert "ended by SIGKILL" in worker.receive_outcome().error
+        assert get_state(killed.folder) == "failed"
         worker.begin(short)
-        assert worker.outcome() == Outcome("short")
+        assert worker.receive_outcome() == Outcome("short")
         worker.begin(stopped)
         wait_until(lambda: has_begun(stopped))
     finally:
-        stop([worker])
+        stop_workers([worker])
     assert not worker._process.is_alive()
-    assert state_of(stopped.folder) == "begun"
+    assert get_state(stopped.folder) == "begun"
     assert "run the same command to go on" in (stopped.folder / "log.txt").read_text()
 
 
@@ -60,9 +59,9 @@ def test_a_process_that_dies_with_nothing_to_do_is_replaced(tmp_path):
         os.kill(worker._process.pid, signal.SIGKILL)
         worker._process.join()
         worker.begin(grid_run(tmp_path, "short", epochs=1))
-        assert worker.outcome() == Outcome("short")
+        assert worker.receive_outcome() == Outcome("short")
     finally:
-        stop([worker])
+        stop_workers([worker])
 
 
 def test_nothing_to_do_starts_no_process():

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from softaug.lab.recipes import find
-from softaug.lab.reproduce.plan import GridOptions, GridRun
+from softaug.lab.reproduce.run_one import GridOptions, GridRun
 
 OPTIONS = GridOptions(device="cpu", draws=1)
 DIGITS = find("digits-resnet8-soft").recipe

@@ -6,14 +6,21 @@ from dataclasses import replace
 
 import pytest
 import torch
-from fake_runs import finish, planned
 from filelock import FileLock
-from ray_runs import DIGITS, OPTIONS, grid_run
+from run_files import finish, planned, write
+from small_runs import DIGITS, OPTIONS, grid_run
 
 from softaug.lab.recipes.paper_numbers import V2
 from softaug.lab.reproduce import run_one as module
-from softaug.lab.reproduce.plan import LOCK, GridOptions, Outcome, state_of
-from softaug.lab.reproduce.run_one import attempt, do_run, is_done
+from softaug.lab.reproduce.run_one import (
+    LOCK,
+    GridOptions,
+    Outcome,
+    get_state,
+    is_done,
+    run_one,
+    try_run,
+)
 from softaug.lab.training.trainer import StoppedError
 from softaug.metrics import confusion_matrix
 
@@ -24,19 +31,19 @@ def times(folder):
 
 def test_a_run_is_trained_and_evaluated_quietly_and_then_left_alone(tmp_path, capfd):
     run = grid_run(tmp_path, epochs=1)
-    assert attempt(run, OPTIONS) == Outcome("run")
-    assert state_of(run.folder) == "finished"
+    assert try_run(run, OPTIONS) == Outcome("run")
+    assert get_state(run.folder) == "finished"
     assert "epoch 1/1" in (run.folder / "log.txt").read_text()
     assert capfd.readouterr() == ("", "")
     before = times(run.folder)
-    do_run(run, OPTIONS)
+    run_one(run, OPTIONS)
     assert times(run.folder) == before
 
 
 def test_an_ensemble_trains_its_members_and_is_measured_as_one(tmp_path):
     run = grid_run(tmp_path, name="digits-ensemble", epochs=1, members=2)
-    do_run(run, OPTIONS)
-    assert state_of(run.folder) == "finished"
+    run_one(run, OPTIONS)
+    assert get_state(run.folder) == "finished"
     evaluation = json.loads((run.folder / "evaluation.json").read_text())
     assert [member["seed"] for member in evaluation["members"]] == [0, 1]
 
@@ -44,13 +51,13 @@ def test_an_ensemble_trains_its_members_and_is_measured_as_one(tmp_path):
 def test_a_failure_is_kept_until_the_run_is_begun_again(tmp_path, monkeypatch):
     run = grid_run(tmp_path, epochs=1)
     bad = replace(run, recipe=replace(run.recipe, data=replace(run.recipe.data, per_class=10**6)))
-    outcome = attempt(bad, OPTIONS)
+    outcome = try_run(bad, OPTIONS)
     kept = json.loads((run.folder / "failure.json").read_text())
     assert outcome.error == kept["message"]
     assert "per_class: num must be at most the images of class 0" in kept["message"]
-    assert state_of(run.folder) == "failed"
+    assert get_state(run.folder) == "failed"
     monkeypatch.setattr(module, "_evaluate", lambda *_: None)
-    assert attempt(run, OPTIONS).error is None
+    assert try_run(run, OPTIONS).error is None
     assert not (run.folder / "failure.json").exists()
 
 
@@ -60,23 +67,23 @@ def diverging(tmp_path, lr=1e30):
 
 def test_a_run_that_diverges_is_done_and_not_tried_again(tmp_path):
     run = diverging(tmp_path)
-    told = attempt(run, OPTIONS).diverged
+    told = try_run(run, OPTIONS).diverged
     assert "the loss of every sample must be finite, got nan at step 1" in told
     assert json.loads((run.folder / "diverged.json").read_text())["message"] == told
-    assert state_of(run.folder) == "diverged"
+    assert get_state(run.folder) == "diverged"
     assert not (run.folder / "failure.json").exists()
     assert is_done(run, OPTIONS)
     before = times(run.folder)
-    assert attempt(run, OPTIONS) == Outcome("run")
+    assert try_run(run, OPTIONS) == Outcome("run")
     assert times(run.folder) == before
 
 
 def test_another_recipe_is_tried_where_one_diverged(tmp_path):
-    attempt(diverging(tmp_path), OPTIONS)
+    try_run(diverging(tmp_path), OPTIONS)
     tamer = diverging(tmp_path, lr=0.01)
     assert not is_done(tamer, OPTIONS)
-    assert attempt(tamer, OPTIONS) == Outcome("run")
-    assert state_of(tamer.folder) == "finished"
+    assert try_run(tamer, OPTIONS) == Outcome("run")
+    assert get_state(tamer.folder) == "finished"
 
 
 def test_an_evaluation_that_meets_numbers_that_are_not_finite_is_a_divergence(
@@ -85,7 +92,7 @@ def test_an_evaluation_that_meets_numbers_that_are_not_finite_is_a_divergence(
     monkeypatch.setattr(module, "_train", lambda *_: None)
     broken = torch.full((2, 3), torch.nan), torch.tensor([0, 1])
     monkeypatch.setattr(module, "_evaluate", lambda *_: confusion_matrix(*broken))
-    assert "logits must be finite" in attempt(grid_run(tmp_path), OPTIONS).diverged
+    assert "logits must be finite" in try_run(grid_run(tmp_path), OPTIONS).diverged
 
 
 @pytest.mark.parametrize("stop", [StoppedError("stopped after step 3"), KeyboardInterrupt()])
@@ -95,14 +102,14 @@ def test_a_stop_is_no_failure(tmp_path, monkeypatch, stop):
 
     monkeypatch.setattr(module, "train", train)
     run = grid_run(tmp_path)
-    assert attempt(run, OPTIONS) == Outcome("run", stopped=True)
+    assert try_run(run, OPTIONS) == Outcome("run", stopped=True)
     assert not (run.folder / "failure.json").exists()
 
 
 def test_an_unforeseen_error_is_told_by_its_kind_and_logged_whole(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "train", lambda *_: {}["absent"])
     run = grid_run(tmp_path)
-    assert attempt(run, OPTIONS).error == "KeyError: 'absent'"
+    assert try_run(run, OPTIONS).error == "KeyError: 'absent'"
     assert "Traceback" in (run.folder / "log.txt").read_text()
 
 
@@ -112,7 +119,7 @@ def test_one_process_at_a_time_does_a_run(tmp_path, monkeypatch):
     run.folder.mkdir(parents=True)
     begun = time.monotonic()
     with FileLock(run.folder / LOCK):
-        outcome = attempt(run, OPTIONS)
+        outcome = try_run(run, OPTIONS)
     assert outcome.error.startswith("reproduce: only one process may do")
     assert time.monotonic() - begun < 5
     assert not (run.folder / "failure.json").exists()
@@ -127,3 +134,52 @@ def test_a_second_test_set_that_has_come_since_is_measured_on(tmp_path):
     assert not is_done(run, options)
     finish(run.folder, sets=(V2,), error=0.5)
     assert is_done(run, options)
+
+
+def test_a_folder_that_is_not_there_waits(tmp_path):
+    assert get_state(tmp_path / "none") == "waiting"
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "checkpoints/step-00000003/state.json"])
+def test_metrics_or_a_checkpoint_is_a_beginning(tmp_path, name):
+    write(tmp_path / name, {})
+    assert get_state(tmp_path) == "begun"
+
+
+def test_a_held_lock_is_a_run_that_goes_on_and_a_free_one_is_not(tmp_path):
+    write(tmp_path / "metrics.jsonl", {})
+    with FileLock(tmp_path / LOCK):
+        assert get_state(tmp_path) == "running"
+    assert get_state(tmp_path) == "begun"
+
+
+def test_a_failure_is_told(tmp_path):
+    write(tmp_path / "metrics.jsonl", {})
+    write(tmp_path / "failure.json", {"message": "no", "when": ""})
+    assert get_state(tmp_path) == "failed"
+
+
+def test_a_divergence_is_told(tmp_path):
+    write(tmp_path / "metrics.jsonl", {})
+    write(tmp_path / "diverged.json", {"message": "no", "when": ""})
+    assert get_state(tmp_path) == "diverged"
+
+
+def test_trained_but_not_evaluated_is_not_finished(tmp_path):
+    write(tmp_path / "metrics.jsonl", {})
+    write(tmp_path / "result.json", {})
+    assert get_state(tmp_path) == "begun"
+    finish(tmp_path)
+    assert get_state(tmp_path) == "finished"
+
+
+def test_an_ensemble_is_finished_when_its_members_and_its_evaluation_are(tmp_path):
+    write(tmp_path / "member-seed0" / "result.json", {})
+    write(tmp_path / "member-seed0" / "metrics.jsonl", {})
+    assert get_state(tmp_path) == "begun"
+    write(tmp_path / "member-seed1" / "metrics.jsonl", {})
+    write(tmp_path / "evaluation.json", {})
+    assert get_state(tmp_path) == "begun"
+    write(tmp_path / "member-seed1" / "result.json", {})
+    assert get_state(tmp_path) == "finished"

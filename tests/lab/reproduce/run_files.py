@@ -4,15 +4,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-from softaug.lab.recipes.paper_figures import find_tables
 from softaug.lab.recipes.scale import Scale
 from softaug.lab.recipes.serialize import as_dict
 from softaug.lab.reproduce.plan import Plan, make_plan
+from softaug.lab.reproduce.studies import find_by_name
 
 
 def planned(out: Path, *names: str, scale: Scale = "smoke", seeds: int = 1) -> Plan:
     """A plan whose data are looked for where there are none but the digits."""
-    return make_plan(find_tables(names), scale, range(seeds), out, out / "no-data")
+    return make_plan(find_by_name(names, scale), scale, out, out / "no-data", seeds)
 
 
 def folder_of(plan: Plan, catalogue: str, seed: int = 0) -> Path:

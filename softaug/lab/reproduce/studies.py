@@ -1,0 +1,130 @@
+"""Studies of ours: arms by seeds, in one table and in a comparison page for each group.
+
+A study is a function that returns a `Study`. Listed in `studies()`, its name is one that
+`softaug reproduce` knows.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from softaug.checks import nearest, refuse
+from softaug.lab.recipes.catalog import find
+from softaug.lab.recipes.config import AnyRecipe
+from softaug.lab.recipes.paper_figures import ALL, all_tables, find_tables
+from softaug.lab.recipes.paper_tables import PaperCell, PaperRow, PaperTable
+from softaug.lab.recipes.scale import Scale, at_scale
+
+CELLS = (PaperCell("error"), PaperCell("ece"), PaperCell("error", "images 40 % hidden"))
+NUM_SEEDS = 3
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A recipe, and how many seeds it has at most."""
+
+    recipe: AnyRecipe
+    num_seeds: int | None = None
+
+
+@dataclass(frozen=True)
+class Study:
+    """Arms to compare, for the scales cpu (recipes as they are) and smoke."""
+
+    name: str
+    title: str
+    groups: Mapping[str, Mapping[str, Arm]]
+    """by title: arms that share a test set, by label; the first arm is the baseline"""
+    num_seeds: int = NUM_SEEDS
+    notes: tuple[str, ...] = ()
+
+    def arms(self) -> list[Arm]:
+        """Return the arms of all groups."""
+        return [arm for arms in self.groups.values() for arm in arms.values()]
+
+    def table(self) -> PaperTable:
+        """Return the table of all arms, a section for each group."""
+        rows = []
+        for title, arms in self.groups.items():
+            first = next(iter(arms))
+            for label, arm in arms.items():
+                baseline = None if label == first else first
+                rows.append(PaperRow(title, label, CELLS, arm.recipe.name, baseline))
+        return PaperTable(self.name, self.title, tuple(rows), self.notes, of_paper=False)
+
+    def recipes(self, scale: Scale) -> dict[str, AnyRecipe]:
+        """Return what is run for each recipe, by the recipe's name."""
+        return {arm.recipe.name: _scale(arm.recipe, scale) for arm in self.arms()}
+
+
+def _scale(recipe: AnyRecipe, scale: Scale) -> AnyRecipe:
+    if scale != "smoke":
+        return recipe
+    if recipe.data.name == "digits":  # small already
+        return replace(recipe, name=f"smoke-{recipe.name}", epochs=1)
+    small = at_scale(recipe, scale)
+    assert not isinstance(small, str), "every recipe has a smoke version"
+    return small
+
+
+def make_arm(
+    recipe: str, overrides: Mapping[str, Any] | None = None, num_seeds: int | None = None
+) -> Arm:
+    """Make an arm of a recipe of the catalog with other settings, under a name that says so.
+
+    >>> make_arm("digits-resnet8-soft", {"epochs": 20, "loss.soften": "target"}).recipe.name
+    'digits-resnet8-soft-epochs20-softentarget'
+    """
+    changed = find(recipe).recipe
+    for path, value in (overrides or {}).items():
+        name = f"{changed.name}-{path.rpartition('.')[2]}{value}"
+        changed = replace(_override(changed, path, value), name=name)
+    return Arm(changed, num_seeds)
+
+
+def _override(config: Any, path: str, value: Any) -> Any:
+    name, _, rest = path.partition(".")
+    return replace(
+        config, **{name: _override(getattr(config, name), rest, value) if rest else value}
+    )
+
+
+def demo_study(full: bool = False) -> Study:
+    """Return the study of `softaug demo`: all arms but the first see the same crops."""
+    soft = "digits-resnet8-soft"
+    arms = {
+        "hard crop": make_arm("digits-resnet8-hard"),
+        "aggressive hard crop": make_arm("digits-resnet8-hard-aggressive"),
+        "soft crop": make_arm(soft),
+    }
+    if full:
+        arms["soft crop, target only"] = make_arm(soft, {"loss.soften": "target"})
+        arms["soft crop, weight only"] = make_arm(soft, {"loss.soften": "weight"})
+    groups = {"Digits, 200 images, 60 epochs": arms}
+    return Study("demo", "Hard and soft crops on digits", groups, 10 if full else NUM_SEEDS)
+
+
+@cache
+def studies() -> tuple[Study, ...]:
+    """Return all studies with arms of their own."""
+    return (demo_study(),)
+
+
+def find_by_name(names: Sequence[str], scale: Scale) -> list[PaperTable | Study]:
+    """Return the tables, figures and studies called so, each once; "all" is every one of a scale.
+
+    An unknown name is refused with the nearest; so is a study at the paper's scale.
+    """
+    own = {study.name: study for study in studies()}
+    known = [ALL, *own, *(table.name for table in all_tables())]
+    for name in names:
+        if name not in known:
+            remedy = nearest(name, known) or "`softaug reproduce list` lists them"
+            refuse("reproduce", "name must be that of a table, figure or study", repr(name), remedy)
+        if name in own and scale == "paper":
+            rule = f"{name} is a study of ours for scale cpu or smoke"
+            refuse("reproduce", rule, "scale paper", "--scale cpu")
+    others = [name for name in names if name not in own]
+    chosen = [study for study in studies() if study.name in names or ALL in names]
+    return [*find_tables(others, scale), *(chosen if scale != "paper" else [])]

@@ -1,0 +1,164 @@
+"""A real Ray on this machine; what it does must equal what one process does."""
+
+import os
+import signal
+import socket
+import time
+from dataclasses import replace
+from importlib.util import find_spec
+
+import pytest
+from small_runs import (
+    DIGITS,
+    OPTIONS,
+    Meanwhile,
+    grid_run,
+    has_begun,
+    kill_workers,
+    log_of,
+    weights,
+    workers_of,
+)
+
+from softaug.lab.recipes import find
+from softaug.lab.reproduce import ray as on_ray
+from softaug.lab.reproduce.ray import (
+    OWN_SETTINGS,
+    UnfitNodeError,
+    check_cluster,
+    check_node,
+    code_versions,
+    gpu_share,
+    import_ray,
+    own_ray,
+    run_on_ray,
+)
+from softaug.lab.reproduce.run_one import Outcome, get_state, run_one
+
+pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray")
+CIFAR = find("cifar100-resnet8-s2-soft").recipe
+
+
+@pytest.fixture(scope="module")
+def two_workers():
+    with own_ray(2):
+        assert import_ray().util.get_node_ip_address() == "127.0.0.1"
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+        yield
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+    """The weights of a run that one process did from beginning to end."""
+    run = grid_run(tmp_path_factory.mktemp("unbroken"))
+    run_one(run, OPTIONS)
+    return weights(run)
+
+
+@pytest.mark.usefixtures("two_workers")
+def test_a_killed_worker_is_replaced_and_the_run_ends_bit_identical(tmp_path, unbroken):
+    killed, other = grid_run(tmp_path, "killed"), grid_run(tmp_path, "other", epochs=1)
+    Meanwhile(lambda: has_begun(killed), lambda: kill_workers(killed))
+    assert set(run_on_ray([killed, other], OPTIONS)) == {Outcome("killed"), Outcome("other")}
+    assert "going on from step" in log_of(killed)
+    assert weights(killed) == unbroken
+
+
+@pytest.mark.usefixtures("two_workers")
+def test_ctrl_c_saves_and_the_same_call_goes_on(tmp_path, unbroken):
+    run, waiting = grid_run(tmp_path, "stopped"), grid_run(tmp_path, "waiting")
+    Meanwhile(lambda: has_begun(run), lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        list(run_on_ray([run, waiting], OPTIONS, at_once=1))
+    assert "stopped after step" in log_of(run)
+    assert workers_of(run) == []
+    assert (get_state(run.folder), get_state(waiting.folder)) == ("begun", "waiting")
+    assert list(run_on_ray([run], OPTIONS)) == [Outcome("stopped")]
+    assert weights(run) == unbroken
+
+
+@pytest.mark.usefixtures("two_workers")
+def test_a_refusal_and_a_divergence_are_outcomes_and_other_runs_go_on(tmp_path):
+    good = grid_run(tmp_path, "good", epochs=1)
+    wild = grid_run(tmp_path, "wild", epochs=1, optim=replace(DIGITS.optim, lr=1e30))
+    bad = replace(good, name="bad", recipe=CIFAR, folder=tmp_path / "runs/bad")
+    options = replace(OPTIONS, data_dir=tmp_path)  # where there is no CIFAR
+    outcomes = {outcome.name: outcome for outcome in run_on_ray([bad, wild, good], options)}
+    assert "softaug data cifar100" in outcomes["bad"].error
+    assert get_state(bad.folder) == "failed"
+    assert "got nan at step 1" in outcomes["wild"].diverged
+    assert get_state(wild.folder) == "diverged"
+    assert outcomes["good"] == Outcome("good")
+
+
+@pytest.mark.usefixtures("two_workers")
+def test_a_run_whose_worker_dies_again_and_again_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(on_ray, "RETRIES", 1)
+    run, ended = grid_run(tmp_path, "deadly"), []
+    Meanwhile(lambda: kill_workers(run) or ended, lambda: None)
+    ended += run_on_ray([run], OPTIONS)
+    assert "worker died" in ended[0].error
+    assert get_state(run.folder) == "failed"
+
+
+def test_a_run_goes_on_where_its_node_died(tmp_path, monkeypatch):
+    import_ray().shutdown()
+    for name, value in OWN_SETTINGS.items():
+        monkeypatch.setenv(name, value)
+    from ray.cluster_utils import Cluster
+
+    node = {"num_cpus": 1, "object_store_memory": 100 * 2**20}
+    cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
+    try:
+        second = cluster.add_node(**node)
+        runs = [grid_run(tmp_path, f"run{seed}", seed=seed) for seed in (0, 1)]
+        Meanwhile(
+            lambda: all(map(has_begun, runs)),
+            lambda: cluster.remove_node(second, allow_graceful=False),
+        )
+        outcomes = set(run_on_ray(runs, OPTIONS, address=cluster.address))
+    finally:
+        cluster.shutdown()
+    assert outcomes == {Outcome("run0"), Outcome("run1")}
+    assert ["going on from step" in log_of(run) for run in runs].count(True) == 1
+    assert not import_ray().is_initialized()
+
+
+def test_a_node_that_lacks_the_folder_or_has_other_code_is_refused(tmp_path):
+    marker = tmp_path / "marker"
+    with pytest.raises(UnfitNodeError, match=f"every node must see {tmp_path}"):
+        check_node(marker, code_versions())
+    marker.touch()
+    check_node(marker, {**code_versions(), "commit": None})
+    with pytest.raises(UnfitNodeError, match=r"every node must have torch 0.0.1, got \d"):
+        check_node(marker, {**code_versions(), "torch": "0.0.1"})
+
+
+def test_addresses_where_no_cluster_answers_are_refused_soon(monkeypatch):
+    monkeypatch.setattr(on_ray, "JOIN_SECONDS", 2)
+    began = time.monotonic()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(ValueError, match=rf"answer at {address}, got no answer .*ray start"):
+            check_cluster(address)
+    assert time.monotonic() - began < 60  # Ray itself goes on for more than 100 s
+    with pytest.raises(ValueError, match="lost too easily"):
+        check_cluster("ray://head:10001")
+
+
+def test_no_runs_need_no_ray():
+    assert list(run_on_ray([], OPTIONS, address="nowhere:1")) == []
+
+
+@pytest.mark.parametrize(
+    ("device", "num_gpus", "at_once", "share"),
+    [("cpu", 4, None, 0), ("mps", 0, None, 0), ("cuda", 2, None, 1), ("cuda", 2, 3, 0.5)],
+)
+def test_runs_share_gpus_only_if_more_are_asked_for(device, num_gpus, at_once, share):
+    assert gpu_share(device, num_gpus, at_once) == share
+
+
+@pytest.mark.parametrize(("device", "rule"), [("cuda", "needs a GPU"), ("cuda:1", "assigns the")])
+def test_devices_that_ray_cannot_give_are_refused(device, rule):
+    with pytest.raises(ValueError, match=rule):
+        gpu_share(device, 0, None)
