@@ -1,5 +1,15 @@
+"""The command line: what it lists, refuses and loads; each subcommand has tests of its own."""
+
+import resource
 import subprocess
 import sys
+
+import pytest
+
+from softaug.lab.cli import COMMANDS
+
+LOADED = "import sys; import softaug.__main__ as m\ntry: m.main()\nexcept SystemExit: pass\n"
+LOADED += "print(*sys.modules, file=sys.stderr)"
 
 
 def run(*arguments, code=None):
@@ -11,31 +21,53 @@ def run(*arguments, code=None):
 def test_help_names_the_commands():
     shown = run("--help")
     assert shown.returncode == 0
-    assert "demo" in shown.stdout
-    assert "bench" in shown.stdout
+    assert [line.split()[0] for line in shown.stdout.splitlines() if line[:2] == "  "] == [
+        *COMMANDS
+    ]
+    assert run().returncode == 2
 
 
-def test_a_bad_value_is_one_line_and_code_2_before_any_work(tmp_path):
-    refused = run("reproduce", "table1", "--out", tmp_path / "out", "--seeds", 0)
+@pytest.mark.parametrize("arguments", [["--help"], ["trian"], ["recipes"], ["recipes", "tabel3"]])
+def test_listing_and_refusing_loads_no_torch_and_takes_half_a_second(arguments):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    loaded = set(run(*arguments, code=LOADED).stderr.split())
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert "softaug.lab.cli" in loaded
+    assert not {"torch", "torchvision", "numpy", "matplotlib", "pydantic"} & loaded
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["trian"], "'trian' is not a command; did you mean 'train'?"),
+        (["xyzzy"], "'xyzzy' is not a command; `softaug --help` lists them"),
+        (["recipes", "cifar100-resnet18-sotf"], "did you mean 'cifar100-resnet18-soft'?"),
+        (["train", "digits-resnet8-sotf"], "did you mean 'digits-resnet8-soft'?"),
+        (["data", "cifar-10"], "did you mean 'cifar10'?"),
+    ],
+)
+def test_a_wrong_word_is_one_line_and_code_2_and_names_the_nearest(arguments, message):
+    refused = run(*arguments)
     assert refused.returncode == 2
-    assert refused.stderr.strip().splitlines()[-1].startswith("reproduce: seeds must be a whole")
-    assert not (tmp_path / "out").exists()
+    assert refused.stderr.strip().endswith(message)
+    assert len(refused.stderr.splitlines()) == 1
 
 
-def test_an_unknown_option_is_refused():
-    refused = run("demo", "--fulll")
+def test_every_command_has_a_help_of_its_own():
+    for name in COMMANDS:
+        shown = run(name, "--help")
+        assert (shown.returncode, shown.stdout[:6]) == (0, "usage:"), name
+
+
+def test_an_unknown_option_is_refused_with_the_nearest():
+    refused = run("evaluate", "runs", "--ensembel")
     assert refused.returncode == 2
-    assert "--full" in refused.stdout + refused.stderr
-
-
-def test_an_unknown_suite_is_told_the_nearest():
-    refused = run("bench", "crops")
-    assert refused.returncode == 2
-    assert "did you mean 'crop'?" in refused.stderr
+    assert "--ensemble" in refused.stdout + refused.stderr
 
 
 def test_without_the_lab_extra_the_command_says_what_to_install():
-    code = "import sys; sys.modules['tyro'] = None; import softaug.lab.cli"
-    refused = run(code=code)
+    code = "import sys; sys.modules['tyro'] = None; from softaug.lab.cli import main; main()"
+    refused = run("data", "digits", code=code)
     assert refused.returncode == 1
     assert "pip install 'softaug[lab]'" in refused.stderr

@@ -1,24 +1,41 @@
-"""The rules that the parts of a recipe check when they are made."""
+"""The rules that the parts of a recipe check when they are made, and settings changed by name."""
 
-import dataclasses
 import math
+from dataclasses import FrozenInstanceError, replace
+from typing import get_args, get_type_hints
 
 import pytest
+import tyro
 
 from softaug.lab.recipes import (
     Augment,
+    BarlowTwinsSpec,
     Compute,
     DataSpec,
     LossSpec,
     NormalOffsets,
     NormalWindows,
     Optim,
+    Pace,
+    PairSpec,
+    PretrainRecipe,
+    ProbeSpec,
     Recipe,
+    SimSiamSpec,
     UniformOffsets,
     UniformWindows,
+    ViewsSpec,
+    as_dict,
+    differences,
     find,
 )
 from softaug.lab.recipes.augment import WINDOWS_FIRST
+from softaug.lab.recipes.serialize import dotted
+
+SOFT = find("cifar100-resnet18-soft").recipe
+WINDOWS = find("imagenet-resnet50-soft").recipe
+USUAL = find("imagenet-resnet50-baseline").recipe
+PAIRS = find("cifar100-simsiam-resnet18-sa1").recipe
 
 
 @pytest.mark.parametrize(
@@ -100,6 +117,20 @@ from softaug.lab.recipes.augment import WINDOWS_FIRST
         (Augment, {"flip": "no"}, "augment: flip must be True or False, got str no"),
         (Optim, {"ema": 1.0}, r"optim: ema must be above 0 and below 1, got 1\.0"),
         (Compute, {"precision": "float23"}, "compute: precision .*did you mean 'float32'"),
+        (PairSpec, {"mode": "SA3"}, "weight: mode must be one of"),
+        (PairSpec, {"k": 0}, "weight: k must be > 0"),
+        (PairSpec, {"p_min": 2}, "weight: p_min must be a number in 0..1"),
+        (ViewsSpec, {"scale": (0.5, 0.2)}, "views: scale must be 0 < low <= high"),
+        (ViewsSpec, {"jitter": (0.4, 0.4, 0.4, 0.6)}, "of the hue, must be at most 0.5"),
+        (ViewsSpec, {"jitter": (-1, 0, 0, 0)}, r"views: jitter\[0\] must be a number >= 0"),
+        (ViewsSpec, {"jitter": (0.4, 0.4, 0.1)}, "views: jitter must be a tuple of four"),
+        (ViewsSpec, {"jitter": 0.4}, "views: jitter must be a tuple of four: .* got float 0.4"),
+        (ViewsSpec, {"grey_p": 1.5}, "views: grey_p must be a number in 0..1"),
+        (SimSiamSpec, {"hidden": 0}, "method: hidden must be a whole number >= 1"),
+        (BarlowTwinsSpec, {"redundancy": -1}, "method: redundancy must be a number >= 0"),
+        (ProbeSpec, {"epochs": 0}, "probe: epochs must be a whole number >= 1"),
+        (ProbeSpec, {"drops": 0.6}, "probe: drops must be a tuple of shares"),
+        (ProbeSpec, {"drops": (1.5,)}, r"probe: drops\[0\] must be a number in 0..1"),
     ],
 )
 def test_a_part_refuses_what_breaks_its_rule(kind, values, message):
@@ -120,16 +151,30 @@ def test_a_part_refuses_what_breaks_its_rule(kind, values, message):
         ({"seed": -1}, "recipe: seed must be a whole number >= 0, got int -1"),
     ],
 )
-def test_an_override_that_breaks_a_rule_is_refused(values, message):
-    recipe = find("digits-resnet8-soft").recipe
+def test_a_change_that_breaks_a_rule_is_refused(values, message):
+    for recipe in (SOFT, PAIRS):
+        with pytest.raises(ValueError, match=message):
+            replace(recipe, **values)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"batch": 1}, "batch must be at least 2, got 1"),
+        ({"method": None}, "SimSiamSpec or BarlowTwinsSpec"),
+        ({"data": DataSpec("folder:x", unreadable="skip")}, 'data.unreadable must be "refuse"'),
+    ],
+)
+def test_what_cannot_be_without_labels_is_refused(values, message):
     with pytest.raises(ValueError, match=message):
-        dataclasses.replace(recipe, **values)
+        replace(PAIRS, **values)
 
 
 def test_a_warm_up_must_end_before_the_run_does():
-    with pytest.raises(ValueError, match=r"warmup_epochs must be below the 5 epochs, got 5"):
-        Recipe("a", "resnet8", optim=Optim(warmup_epochs=5), epochs=5)
-    assert Recipe("a", "resnet8", optim=Optim(warmup_epochs=4.5), epochs=5).epochs == 5
+    for kind in (Recipe, PretrainRecipe):
+        with pytest.raises(ValueError, match=r"warmup_epochs must be below the 5 epochs, got 5"):
+            kind("a", "resnet8", optim=Optim(warmup_epochs=5), epochs=5)
+        assert kind("a", "resnet8", optim=Optim(warmup_epochs=4.5), epochs=5).epochs == 5
 
 
 def test_a_schedule_can_change_each_number_of_the_augmentation():
@@ -145,7 +190,7 @@ def test_a_schedule_can_change_each_number_of_the_augmentation():
 def test_a_soft_recipe_with_decay_refuses_a_crop_that_has_no_sigma():
     augment = find("cifar100-resnet18-soft").recipe.augment
     with pytest.raises(ValueError, match=r"setting must be one of 'crop.max_shift', 'crop.k'"):
-        dataclasses.replace(augment, crop=UniformOffsets())
+        replace(augment, crop=UniformOffsets())
 
 
 def test_folders_are_data_too():
@@ -158,9 +203,106 @@ def test_windows_are_for_images_in_folders(data):
     recipe = find("imagenette-resnet8-s2-soft").recipe
     rule = f"augment.crop NormalWindows is for images in folders, got {data}; small images"
     with pytest.raises(ValueError, match=rule):
-        dataclasses.replace(recipe, data=DataSpec(data))
+        replace(recipe, data=DataSpec(data))
 
 
 def test_a_recipe_cannot_be_changed_in_place():
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(FrozenInstanceError):
         find("digits-resnet8-soft").recipe.epochs = 1
+
+
+def test_choices_are_those_of_the_library():
+    """Recipes load no torch, so they say them once more."""
+    from softaug.losses import SOFTEN
+    from softaug.pair_weights import MODES
+    from softaug.softening import WEIGHTINGS
+    from softaug.transforms.resized_crop import OFFSETS, RELATIVE_TO
+    from softaug.transforms.strength import BY
+    from softaug.transforms.windows import SHARES
+
+    shared = {
+        (LossSpec, "soften"): SOFTEN,
+        (LossSpec, "weighting"): WEIGHTINGS,
+        (PairSpec, "mode"): MODES,
+        (Pace, "by"): BY,
+        (NormalWindows, "offsets"): OFFSETS,
+        (NormalWindows, "relative_to"): RELATIVE_TO,
+        (NormalWindows, "share_of"): SHARES,
+    }
+    for (kind, name), choices in shared.items():
+        assert set(get_args(get_type_hints(kind)[name])) == set(choices)
+
+
+def overridden(default, arguments):
+    kind = tyro.conf.AvoidSubcommands[type(default)]  # the crop stays of its kind
+    return tyro.cli(kind, default=default, args=arguments.split())
+
+
+@pytest.mark.parametrize(
+    ("default", "arguments", "lines"),
+    [
+        (SOFT, "", []),
+        (SOFT, "--optim.lr 0.05", ["optim.lr: 0.1 -> 0.05"]),
+        (SOFT, "--augment.no-flip", ["augment.flip: true -> false"]),
+        (SOFT, "--data.per-class 20", ["data.per_class: null -> 20"]),
+        (SOFT, "--loss.soften target", ['loss.soften: "both" -> "target"']),
+        (SOFT, "--epochs 2 --seed 1", ["epochs: 500 -> 2", "seed: 0 -> 1"]),
+        (
+            SOFT,
+            "--augment.schedules --augment.pace.rule confidence-match",
+            [
+                'augment.pace.rule: "none" -> "confidence-match"',
+                'augment.schedules: [["crop.sigma", 0.001, 0.04]] -> []',
+            ],
+        ),
+        (WINDOWS, "--augment.crop.sigma 0.1", ["augment.crop.sigma: 0.3 -> 0.1"]),
+        (WINDOWS, "--augment.crop.min-size 32", ["augment.crop.min_size: null -> 32"]),
+        (
+            WINDOWS,
+            "--augment.crop.relative-to pixels",
+            ['augment.crop.relative_to: "edges" -> "pixels"'],
+        ),
+        (WINDOWS, "--augment.crop.no-antialias", ["augment.crop.antialias: true -> false"]),
+        (WINDOWS, "--data.unreadable skip", ['data.unreadable: "refuse" -> "skip"']),
+        (USUAL, "--augment.crop.scale 0.2 1", ["augment.crop.scale: [0.08, 1.0] -> [0.2, 1.0]"]),
+        (USUAL, "--data.name folder:x", ['data.name: "imagenet" -> "folder:x"']),
+        (PAIRS, "--weight.mode SA2 --weight.k 2", ['weight.mode: "SA1" -> "SA2"']),
+        (
+            PAIRS,
+            "--method.no-fixed-predictor-lr --probe.drops 0.5",
+            ["method.fixed_predictor_lr: true -> false", "probe.drops: [0.6, 0.8] -> [0.5]"],
+        ),
+    ],
+)
+def test_an_override_changes_what_it_names(default, arguments, lines):
+    found = differences(as_dict(default), as_dict(overridden(default, arguments)))
+    assert [line for line in found if not line.startswith("weight.k")] == lines
+
+
+@pytest.mark.parametrize("recipe", [SOFT, WINDOWS, USUAL, PAIRS], ids=lambda recipe: recipe.name)
+def test_every_setting_can_be_given(recipe, capsys):
+    with pytest.raises(SystemExit):
+        overridden(recipe, "--help")
+    told = capsys.readouterr().out
+    for name in dotted(as_dict(recipe)):
+        path, _, last = name.replace("_", "-").rpartition(".")
+        assert f"--{path}{'.' * bool(path)}{last}" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("--optim.lrr 0.1", "--optim.lr"),
+        ("--augment.crop.sgima 0.1", "--augment.crop.sigma"),
+        ("--epochs 1.5", "--epochs"),
+        ("--loss.soften targt", "target"),
+        ("--augment.crop.sigma -1", "sigma must be > 0"),
+        ("--augment.pace.rule acuracy-line", "accuracy-line"),
+        ("--augment.pace.rule accuracy-line", "must have no schedule"),
+    ],
+)
+def test_a_wrong_override_ends_with_code_2_and_says_what_is_right(arguments, said, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        overridden(SOFT, arguments)
+    assert stopped.value.code == 2
+    assert said in "".join(capsys.readouterr())

@@ -4,8 +4,10 @@ import json
 import pytest
 
 from softaug.lab.recipes import (
+    BarlowTwinsSpec,
     NormalOffsets,
     NormalWindows,
+    PretrainRecipe,
     UniformOffsets,
     UniformWindows,
     as_dict,
@@ -42,12 +44,12 @@ def without(values, path):
     return found
 
 
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
-def test_a_recipe_comes_back_from_json_as_it_was(recipe):
-    text = json.dumps(as_dict(recipe))
-    back = from_dict(json.loads(text))
-    assert back == recipe
-    assert json.dumps(as_dict(back)) == text
+def test_a_recipe_comes_back_from_json_as_it_was():
+    for recipe in RECIPES:
+        text = json.dumps(as_dict(recipe))
+        back = from_dict(json.loads(text))
+        assert back == recipe
+        assert json.dumps(as_dict(back)) == text
 
 
 def test_plain_values_hold_lists_instead_of_tuples():
@@ -56,7 +58,13 @@ def test_plain_values_hold_lists_instead_of_tuples():
     assert augment["schedules"] == [["crop.sigma", 0.001, 0.04]]
 
 
-def test_the_keys_decide_which_crop_it_is():
+def test_the_keys_decide_which_kind_it_is():
+    assert type(from_dict(plain("cifar10-simsiam-resnet18-sa1"))) is PretrainRecipe
+    barlow = plain("cifar10-barlow-twins-resnet18-sa1")
+    assert from_dict(barlow).method == BarlowTwinsSpec()
+    wrong = {**barlow, "views": {**barlow["views"], "scal": [0.2, 1.0]}}
+    with pytest.raises(ValueError, match=r"got 'views\.scal'; did you mean 'views\.scale'"):
+        from_dict(wrong)
     assert from_dict(plain(SOFT)).augment.crop == NormalOffsets(0.3)
     assert from_dict(plain(HARD)).augment.crop == UniformOffsets(4)
     assert from_dict(plain("imagenet-resnet50-soft")).augment.crop == NormalWindows()
@@ -121,6 +129,18 @@ def test_settings_of_a_pace_that_is_off_are_todays():
     assert from_dict(changed(plain(), "augment.pace.factor", 1.15)) == from_dict(plain())
 
 
+def test_names_of_earlier_versions_are_read():
+    hard, soft = plain(HARD), plain(SOFT)
+    crop = hard["augment"]["crop"]
+    old = changed(hard, "augment.crop", {"reach": crop["max_shift"], **without(crop, "max_shift")})
+    old = changed(old, "augment.schedules", [["crop.reach", 0.5, 0.1]])
+    assert from_dict(old).augment.crop == UniformOffsets(4)
+    assert from_dict(old).augment.schedules == (("crop.max_shift", 0.5, 0.1),)
+    assert from_dict(without(old, "augment.pace")) == from_dict(old)
+    british = changed(soft, "loss.weighting", "normalised")
+    assert from_dict(british) == from_dict(changed(soft, "loss.weighting", "normalized"))
+
+
 @pytest.mark.parametrize("key", ["goal", "factor"])
 def test_a_pace_without_one_of_its_keys_is_refused(key):
     rule = rf"^recipe: augment\.pace\.{key} must be given, got only"
@@ -154,13 +174,6 @@ def test_differences_names_what_changed_and_what_is_on_one_side_only():
         'loss.soften: "none" -> "both"',
         f'name: "{HARD}" -> "{SOFT}"',
     ]
-
-
-def test_differences_turned_round_swaps_the_sides():
-    forth = [line.split(": ", 1) for line in differences(plain(HARD), plain(SOFT))]
-    back = [line.split(": ", 1) for line in differences(plain(SOFT), plain(HARD))]
-    swapped = [[name, " -> ".join(reversed(sides.split(" -> ")))] for name, sides in forth]
-    assert back == swapped
 
 
 def test_a_table_that_became_nothing_differs_in_its_keys():

@@ -1,0 +1,92 @@
+import re
+
+import pytest
+
+from softaug.lab.recipes import as_dict, entries, find, header
+from softaug.lab.recipes.listing import (
+    format_matches,
+    format_overview,
+    format_settings,
+    match_recipes,
+    recipes,
+)
+from softaug.lab.recipes.paper_figures import find_tables
+from softaug.lab.recipes.serialize import dotted
+
+NAMES = [entry.recipe.name for entry in entries()]
+
+
+def shown(*words, width=80):
+    return "\n".join(format_matches(match_recipes(words), words, width))
+
+
+def test_piped_it_is_one_whole_name_a_line(capsys):
+    recipes([])
+    assert capsys.readouterr().out.splitlines() == NAMES
+    recipes(["CIFAR10-", "soft"])
+    found = capsys.readouterr().out.split()
+    assert found == [name for name in NAMES if name.startswith("cifar10-") and "soft" in name]
+
+
+def test_a_table_stands_for_its_rows():
+    (table,) = find_tables(["table3"])
+    found = [entry.recipe.name for entry in match_recipes(["table3"])]
+    assert sorted(found) == sorted(table.recipes)
+    assert [e.recipe.name for e in match_recipes(["table3", "ensemble"])] == [
+        "cifar100-wrn28-10-ensemble",
+        "cifar10-wrn28-10-ensemble",
+    ]
+
+
+def test_the_overview_is_short_and_begins_with_what_a_laptop_can_do():
+    text = "\n".join(format_overview())
+    assert len(text.splitlines()) < 75
+    assert max(map(len, text.splitlines())) <= 100
+    places = [text.index(part) for part in ("digits-resnet8-soft", "one CPU core: small", "table1")]
+    assert places == sorted(places)
+    counted = re.findall(r"^  \S+-\* +(\d+)", text, re.MULTILINE)
+    embedded = [name for name in NAMES if name.startswith(("digits", "fashion-mini"))]
+    assert sum(map(int, counted)) + len(embedded) == len(NAMES)
+
+
+def test_a_list_has_the_paper_s_error_what_a_row_is_and_its_cost():
+    lines = shown("cifar100", "resnet18", width=60).splitlines()
+    row = lines.index(next(line for line in lines if line.startswith("cifar100-resnet18-soft ")))
+    assert lines[row].split()[1:] == ["18.31", "±", "0.17"]
+    assert lines[row + 1].startswith("    Soft Augmentation: far crops")
+    assert "2.5 V100-hours" in " ".join(lines[row + 1 : row + 5])
+    assert all(line.startswith("c") or len(line) <= 60 for line in lines[1:])
+    assert next(line for line in lines if "soft-no-decay" in line).endswith(" -")
+
+
+@pytest.mark.parametrize(
+    "words", [["cifar10-", "soft-trivial", "wrn"], ["cifar10-wrn28-10-soft-trivialaugment"]]
+)
+def test_one_row_is_shown_whole(words):
+    entry = find("cifar10-wrn28-10-soft-trivialaugment")
+    assert shown(*words) == f"{header(entry)}\n{format_settings(entry.recipe)}"
+    settings = format_settings(entry.recipe).splitlines()
+    assert [line.split(" = ")[0] for line in settings] == list(dotted(as_dict(entry.recipe)))
+    assert 'loss.soften = "both"' in settings
+
+
+def test_a_full_name_is_shown_whole_though_longer_names_contain_it():
+    assert shown("cifar100-resnet18-soft").startswith("# softaug train cifar100-resnet18-soft\n")
+    assert "# softaug train" not in shown("digits")
+
+
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [
+        (["cifar100-resnet18-sotf"], "did you mean 'cifar100-resnet18-soft'?"),
+        (["cifar100", "resnet18", "sotf"], "did you mean 'cifar100-resnet18-soft'?"),
+        (["trivialagment"], "did you mean 'trivialaugment'?"),
+        (["tabel3"], "did you mean 'table3'?"),
+        (["xyz"], "`softaug recipes` lists them all"),
+        (["digits", "hard", "soft"], "did you mean 'digits-resnet8-soft'?"),
+    ],
+)
+def test_words_without_a_match_are_refused_with_the_nearest(words, remedy):
+    with pytest.raises(ValueError, match=r"^recipes: a recipe's name must contain") as refused:
+        match_recipes(words)
+    assert str(refused.value).endswith(f"got {' '.join(words)}; {remedy}")
