@@ -60,8 +60,5 @@ def compare(
 
 def _report(file: Path, console: Console) -> None:
     print_comparison(file, console)
-    _print_path(write_evaluation_report(file), console)
-
-
-def _print_path(path: Path, console: Console) -> None:
-    console.print(f"Report: {path}", soft_wrap=True, highlight=False)
+    report = write_evaluation_report(file)
+    console.print(f"Report: {report}", soft_wrap=True, highlight=False)
