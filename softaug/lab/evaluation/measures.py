@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from softaug.lab.data.images import Source
 from softaug.lab.evaluation.stats import bootstrap_interval, bootstrap_intervals
-from softaug.lab.models import Standardise
+from softaug.lab.models import Normalize
 from softaug.lab.recipes.config import PretrainRecipe
 from softaug.lab.training.linear_probe import feature_parts
 from softaug.lab.training.setup import TrainingData
@@ -317,12 +317,12 @@ class Pixels(nn.Module):
 
     def __init__(self, data: TrainingData) -> None:
         super().__init__()
-        self.standardise = Standardise(data.mean, data.sd)
+        self.normalize = Normalize(data.mean, data.sd)
         self.nothing = nn.Parameter(torch.empty(0))  # says where it is
 
     def forward(self, images: Tensor) -> Tensor:
         edge = min(MOST_PIXELS, *images.shape[-2:])
-        return F.adaptive_avg_pool2d(self.standardise(images), edge).flatten(1)
+        return F.adaptive_avg_pool2d(self.normalize(images), edge).flatten(1)
 
 
 def export_features(

@@ -4,15 +4,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from softaug.lab.models.resnet import initialise
+from softaug.lab.models.backbone import initialize
 
 
 class ShakeDrop(nn.Module):
     """Keep a branch whole with probability `keep`, else scale it by a random factor.
 
-    The factor is even in (-1, 1) for the values and, independently, even in (0, 1) for the
-    gradients, one for each sample; whether to keep is one draw for the batch. In evaluation
-    the branch is scaled by the expected factor, which is `keep`.
+    The factor is uniform in (-1, 1) for the values and, independently, uniform in (0, 1) for the
+    gradients, one for each sample; whether to keep is one draw for the batch. In evaluation the
+    branch is scaled by the expected factor, which is `keep`.
     """
 
     def __init__(self, keep: float) -> None:
@@ -22,12 +22,12 @@ class ShakeDrop(nn.Module):
     def forward(self, branch: Tensor) -> Tensor:
         if not self.training:
             return branch * self.keep
-        kept = torch.rand((), device=branch.device) < self.keep
-        forward = torch.where(kept, 1.0, 2 * self._draw(branch) - 1)
-        backward = torch.where(kept, 1.0, self._draw(branch))
+        is_kept = torch.rand((), device=branch.device) < self.keep
+        forward = torch.where(is_kept, 1.0, 2 * self._draw(branch) - 1)
+        backward = torch.where(is_kept, 1.0, self._draw(branch))
         # The value is forward * branch, the gradient is that of backward * branch.
-        passed = backward * branch
-        return passed + (forward * branch - passed).detach()
+        scaled = backward * branch
+        return scaled + (forward * branch - scaled).detach()
 
     def _draw(self, branch: Tensor) -> Tensor:
         shape = (len(branch), 1, 1, 1)
@@ -42,7 +42,7 @@ FIRST_WIDTH = 16
 
 
 class PyramidBottleneck(nn.Module):
-    """1 x 1, 3 x 3, 1 x 1 convolutions between four BNs; the carried input is zero-padded."""
+    """1 x 1, 3 x 3, 1 x 1 convolutions between four BNs; the skip connection is zero-padded."""
 
     def __init__(self, inputs: int, width: int, stride: int, keep: float) -> None:
         super().__init__()
@@ -62,10 +62,10 @@ class PyramidBottleneck(nn.Module):
         self.stride, self.extra = stride, outputs - inputs
 
     def forward(self, x: Tensor) -> Tensor:
-        carried = x if self.stride == 1 else F.avg_pool2d(x, self.stride)
-        carried = F.pad(carried, (0, 0, 0, 0, 0, self.extra))
-        shaken: Tensor = self.shake(self.branch(x))
-        return shaken + carried
+        shortcut = x if self.stride == 1 else F.avg_pool2d(x, self.stride)
+        shortcut = F.pad(shortcut, (0, 0, 0, 0, 0, self.extra))
+        out: Tensor = self.shake(self.branch(x))
+        return out + shortcut
 
 
 class PyramidNet(nn.Module):
@@ -84,16 +84,16 @@ class PyramidNet(nn.Module):
         self.conv = nn.Conv2d(channels, FIRST_WIDTH, 3, padding=1, bias=False)
         self.norm = nn.BatchNorm2d(FIRST_WIDTH)
         features, blocks = FIRST_WIDTH, []
-        for place in range(1, num_blocks + 1):
-            width = round(FIRST_WIDTH + alpha * place / num_blocks)
-            stride = 2 if place in (per_stage + 1, 2 * per_stage + 1) else 1
-            keep = 1 - (1 - last_keep) * place / num_blocks
+        for index in range(1, num_blocks + 1):
+            width = round(FIRST_WIDTH + alpha * index / num_blocks)
+            stride = 2 if index in (per_stage + 1, 2 * per_stage + 1) else 1
+            keep = 1 - (1 - last_keep) * index / num_blocks
             blocks.append(PyramidBottleneck(features, width, stride, keep))
             features = width * EXPANSION
         self.blocks = nn.Sequential(*blocks)
         self.last_norm = nn.BatchNorm2d(features)
         self.linear = nn.Linear(features, num_classes)
-        self.apply(initialise)
+        self.apply(initialize)
 
     def forward(self, x: Tensor) -> Tensor:
         """Logits [B, classes] of images [B, channels, H, W]."""

@@ -1,19 +1,15 @@
-"""Residual networks for small images (He et al. 2016): Conv-BN-ReLU, 3 x 3 stem."""
+"""Residual networks for small images: ResNet (He et al. 2016) with a 3 x 3 stem, and WideResNet."""
 
 from collections.abc import Sequence
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-
-def initialise(module: nn.Module) -> None:
-    """He's normal initialisation for convolutions; all else begins as torch has it."""
-    if isinstance(module, nn.Conv2d):
-        nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+from softaug.lab.models.backbone import initialize
 
 
 class BasicBlock(nn.Module):
-    """Two 3 x 3 convolutions around which the input is carried, and ReLU after the sum."""
+    """Two 3 x 3 convolutions with a skip connection, and ReLU after the sum."""
 
     expansion = 1  # output channels / width
 
@@ -54,6 +50,14 @@ class Bottleneck(nn.Module):
         return F.relu(out + self.shortcut(x))
 
 
+def _shortcut(inputs: int, outputs: int, stride: int) -> nn.Module:
+    """Return the identity, or a 1 x 1 projection where the shape changes."""
+    if inputs == outputs and stride == 1:
+        return nn.Identity()
+    projection = nn.Conv2d(inputs, outputs, 1, stride, bias=False)
+    return nn.Sequential(projection, nn.BatchNorm2d(outputs))
+
+
 class ResNet(nn.Module):
     """A stem, stages of blocks (each after the first halves the image), mean, linear.
 
@@ -74,13 +78,13 @@ class ResNet(nn.Module):
         self.norm = nn.BatchNorm2d(widths[0])
         features, blocks = widths[0], []
         for stage, (depth, width) in enumerate(zip(depths, widths, strict=True)):
-            for place in range(depth):
-                stride = 2 if stage > 0 and place == 0 else 1
+            for index in range(depth):
+                stride = 2 if stage > 0 and index == 0 else 1
                 blocks.append(block(features, width, stride))
                 features = width * block.expansion
         self.blocks = nn.Sequential(*blocks)
         self.linear = nn.Linear(features, num_classes)
-        self.apply(initialise)
+        self.apply(initialize)
 
     def forward(self, x: Tensor) -> Tensor:
         """Logits [B, classes] of images [B, channels, H, W]."""
@@ -120,9 +124,56 @@ def resnet101(num_classes: int, channels: int = 3) -> ResNet:
     return ResNet(Bottleneck, (3, 4, 23, 3), (64, 128, 256, 512), num_classes, channels)
 
 
-def _shortcut(inputs: int, outputs: int, stride: int) -> nn.Module:
-    """The input itself, or where its shape does not fit the sum, a 1 x 1 projection of it."""
-    if inputs == outputs and stride == 1:
-        return nn.Identity()
-    projection = nn.Conv2d(inputs, outputs, 1, stride, bias=False)
-    return nn.Sequential(projection, nn.BatchNorm2d(outputs))
+class WideBlock(nn.Module):
+    """Two 3 x 3 convolutions, each after BN and ReLU, with a skip connection."""
+
+    def __init__(self, inputs: int, width: int, stride: int) -> None:
+        super().__init__()
+        self.norm1 = nn.BatchNorm2d(inputs)
+        self.conv1 = nn.Conv2d(inputs, width, 3, stride, padding=1, bias=False)
+        self.norm2 = nn.BatchNorm2d(width)
+        self.conv2 = nn.Conv2d(width, width, 3, padding=1, bias=False)
+        same = inputs == width and stride == 1
+        self.project = None if same else nn.Conv2d(inputs, width, 1, stride, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        activated = F.relu(self.norm1(x))
+        # A projection sees the normalized input, an identity the raw one.
+        shortcut = x if self.project is None else self.project(activated)
+        out = self.conv1(activated)
+        out = self.conv2(F.relu(self.norm2(out)))
+        summed: Tensor = shortcut + out
+        return summed
+
+
+class WideResNet(nn.Module):
+    """Three stages of (depth - 4) / 6 blocks, of width 16, 32 and 64 times `widen`.
+
+    WideResNet (Zagoruyko and Komodakis 2016): BN-ReLU-Conv, without dropout.
+    """
+
+    def __init__(self, depth: int, widen: int, num_classes: int, channels: int = 3) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(channels, 16, 3, padding=1, bias=False)
+        features, blocks = 16, []
+        for stage in range(3):
+            for index in range((depth - 4) // 6):
+                width = 16 * widen * 2**stage
+                stride = 2 if stage > 0 and index == 0 else 1
+                blocks.append(WideBlock(features, width, stride))
+                features = width
+        self.blocks = nn.Sequential(*blocks)
+        self.norm = nn.BatchNorm2d(features)
+        self.linear = nn.Linear(features, num_classes)
+        self.apply(initialize)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits [B, classes] of images [B, channels, H, W]."""
+        out = F.relu(self.norm(self.blocks(self.conv(x))))
+        logits: Tensor = self.linear(out.mean((2, 3)))
+        return logits
+
+
+def wrn28_10(num_classes: int, channels: int = 3) -> WideResNet:
+    """The paper's WideResNet-28-10: 36.54 M parameters at 100 classes."""
+    return WideResNet(28, 10, num_classes, channels)

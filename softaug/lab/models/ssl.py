@@ -1,4 +1,4 @@
-"""SimSiam (Chen and He 2021): each view predicts the other, without negatives."""
+"""Self-supervised networks and losses on two views: SimSiam and Barlow Twins."""
 
 import math
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ from softaug.softening import all_reduce_sum
 from softaug.tensor_checks import eager_on_cpu
 
 
-def perceptron(widths: Sequence[int], last_bias: bool = False) -> list[nn.Module]:
-    """Linear layers from width to width, with BatchNorm and ReLU between them.
+def mlp(widths: Sequence[int], last_bias: bool = False) -> list[nn.Module]:
+    """Build linear layers from width to width, with BatchNorm and ReLU between them.
 
-    A layer that BatchNorm follows has no bias: it would take it off again.
+    A layer before BatchNorm has no bias: BatchNorm would subtract it again.
     """
     layers: list[nn.Module] = []
     *inner, (inputs, outputs) = pairwise(widths)
@@ -33,7 +33,7 @@ def check_widths(who: str, **widths: int) -> None:
 
 
 class SimSiamOutput(NamedTuple):
-    """What a network makes of two views; `simsiam_loss(*output)`."""
+    """Predictions and projections of two views; `simsiam_loss(*output)`."""
 
     p1: Tensor  # [B, hidden], predicts z2
     p2: Tensor  # [B, hidden], predicts z1
@@ -42,12 +42,12 @@ class SimSiamOutput(NamedTuple):
 
 
 class SimSiam(nn.Module):
-    """A backbone, a projector on it, and a predictor of the other view's projection.
+    """SimSiam (Chen and He 2021): a backbone, a projector, and a predictor.
 
     The projector has `num_layers` of width `hidden`, each with BatchNorm, the last of these
-    without weights; the predictor narrows to `bottleneck`. The output's projections carry no
-    gradient (stop-gradient): with one, the constant answer would win. BatchNorm sees the views
-    one after the other.
+    without weights; the predictor of the other view's projection narrows to `bottleneck`. The
+    output's projections carry no gradient (stop-gradient): with one, a constant output would win.
+    BatchNorm sees the views one after the other.
 
     >>> from softaug.lab.models import create, feature_extractor
     >>> backbone, feature_size = feature_extractor(create("resnet8", num_classes=10))
@@ -69,9 +69,9 @@ class SimSiam(nn.Module):
         sizes = {"feature_size": feature_size, "hidden": hidden, "bottleneck": bottleneck}
         check_widths("SimSiam", **sizes, num_layers=num_layers)
         self.backbone = backbone
-        layers = perceptron([feature_size, *[hidden] * num_layers])
+        layers = mlp([feature_size, *[hidden] * num_layers])
         self.projector = nn.Sequential(*layers, nn.BatchNorm1d(hidden, affine=False))
-        self.predictor = nn.Sequential(*perceptron([hidden, bottleneck, hidden], last_bias=True))
+        self.predictor = nn.Sequential(*mlp([hidden, bottleneck, hidden], last_bias=True))
 
     def forward(self, first: Tensor, second: Tensor) -> SimSiamOutput:
         """Predictions and projections of two views, [B, C, H, W] each."""
@@ -81,7 +81,7 @@ class SimSiam(nn.Module):
 
 
 def simsiam_loss(p1: Tensor, p2: Tensor, z1: Tensor, z2: Tensor) -> Tensor:
-    """Loss of each pair, [B], before any weighting: -1 where each view predicts the other.
+    """Compute the loss of each pair, [B], unweighted: -1 where each view predicts the other.
 
     The mean of the negative cosines of p1 to z2 and of p2 to z1, all [B, D]; 0 for right
     angles. A z that needs a gradient is refused.
@@ -97,16 +97,16 @@ def simsiam_loss(p1: Tensor, p2: Tensor, z1: Tensor, z2: Tensor) -> Tensor:
             refuse("simsiam_loss", rule, describe(value))
     if z1.requires_grad or z2.requires_grad:
         rule = "z1 and z2 must carry no gradient"
-        refuse("simsiam_loss", rule, "one that does", "give z.detach(): else all collapses")
-    return -(_cosine(p1, z2) + _cosine(p2, z1)) / 2
+        refuse("simsiam_loss", rule, "one that does", "give z.detach(): else the features collapse")
+    return -(_cosine_similarity(p1, z2) + _cosine_similarity(p2, z1)) / 2
 
 
 def feature_std(features: Tensor) -> Tensor:
-    """How far the features [B, D] are from being one constant: 0 is collapsed, about 1 is even.
+    """Measure collapse: 0 if the features [B, D] are one constant, about 1 if spread uniformly.
 
     The standard deviation over the batch of each dimension of the features, which are scaled
-    to length 1; the mean over dimensions, times sqrt(D). Features that point in all directions
-    alike give 1, which nothing exceeds; a batch of one image gives 0.
+    to length 1; the mean over dimensions, times sqrt(D). Features in uniformly random directions
+    give 1, the maximum; a batch of one image gives 0.
 
     >>> feature_std(torch.tensor([[3.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -5.0]]))
     tensor(1.0000)
@@ -114,16 +114,16 @@ def feature_std(features: Tensor) -> Tensor:
     tensor(0.)
     """
     _check_features("feature_std", "features", features)
-    unit = F.normalize(_wide(features.detach()), dim=1)
+    unit = F.normalize(_at_least_float32(features.detach()), dim=1)
     return unit.std(dim=0, correction=0).mean() * math.sqrt(unit.shape[1])
 
 
-def _cosine(first: Tensor, second: Tensor) -> Tensor:
-    return F.cosine_similarity(_wide(first), _wide(second), dim=1)
+def _cosine_similarity(first: Tensor, second: Tensor) -> Tensor:
+    return F.cosine_similarity(_at_least_float32(first), _at_least_float32(second), dim=1)
 
 
-def _wide(values: Tensor) -> Tensor:
-    """At least float32, also in autocast."""
+def _at_least_float32(values: Tensor) -> Tensor:
+    """Convert half precision to float32, also in autocast."""
     return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
@@ -137,7 +137,7 @@ _EPSILON = 1e-5  # added to a variance, as BatchNorm does
 
 
 class BarlowTwins(nn.Module):
-    """A backbone and a projector of three layers of width `hidden` on it.
+    """Barlow Twins (Zbontar et al. 2021): a backbone and a projector of three layers of `hidden`.
 
     `model(first, second)` gives the projections of two views, [B, hidden] each, for
     `barlow_twins_loss`, which scales them itself.
@@ -147,7 +147,7 @@ class BarlowTwins(nn.Module):
         super().__init__()
         check_widths("BarlowTwins", feature_size=feature_size, hidden=hidden)
         self.backbone = backbone
-        self.projector = nn.Sequential(*perceptron([feature_size, hidden, hidden, hidden]))
+        self.projector = nn.Sequential(*mlp([feature_size, hidden, hidden, hidden]))
 
     def forward(self, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
         """Projections of two views, [B, C, H, W] each."""
@@ -157,19 +157,19 @@ class BarlowTwins(nn.Module):
 def barlow_twins_loss(
     z1: Tensor, z2: Tensor, weights: Tensor | None = None, redundancy: float = 0.005
 ) -> Tensor:
-    """Loss of a batch, a scalar: 0 where the views' cross-correlation is the identity.
+    """Compute the loss of a batch, a scalar: 0 where the cross-correlation is the identity.
 
     The sum over dimensions of (1 - c_ii)^2, and `redundancy` times the sum of c_ij^2 over pairs
     of different ones. `weights` [B] >= 0 enter the correlation, see `cross_correlation`.
     """
     correlation = cross_correlation(z1, z2, weights)
-    agree = correlation.diagonal()
-    apart = correlation.square().sum() - agree.square().sum()
-    return (1 - agree).square().sum() + redundancy * apart
+    on_diagonal = correlation.diagonal()
+    off_diagonal = correlation.square().sum() - on_diagonal.square().sum()
+    return (1 - on_diagonal).square().sum() + redundancy * off_diagonal
 
 
 def cross_correlation(z1: Tensor, z2: Tensor, weights: Tensor | None = None) -> Tensor:
-    """Correlation of each dimension of `z1` [B, D] with each of `z2` over the batch, [D, D].
+    """Correlate each dimension of `z1` [B, D] with each of `z2` over the batch: [D, D].
 
     A pair counts in all means, variances and products by its weight: one of weight 0 might as
     well not be there, one of weight 2 is there twice; only ratios of weights matter. Sums are
@@ -180,37 +180,37 @@ def cross_correlation(z1: Tensor, z2: Tensor, weights: Tensor | None = None) -> 
     tensor([[-1.,  0.],
             [ 0., -1.]])
     """
-    worth = _check("cross_correlation", z1, z2, weights)[:, None]  # [B, 1]
-    both = torch.cat([z1, z2], dim=1).to(worth.dtype)  # [B, 2 D]
+    weights = _check_pairs("cross_correlation", z1, z2, weights)[:, None]  # [B, 1]
+    both = torch.cat([z1, z2], dim=1).to(weights.dtype)  # [B, 2 D]
     with torch.autocast(z1.device.type, enabled=False):  # else products are in half precision
-        return _correlation(both, worth)
+        return _weighted_correlation(both, weights)
 
 
-def _correlation(both: Tensor, worth: Tensor) -> Tensor:
-    sums = all_reduce_sum(torch.cat([(worth * both).sum(0), worth.sum(0)]))
+def _weighted_correlation(both: Tensor, weights: Tensor) -> Tensor:
+    sums = all_reduce_sum(torch.cat([(weights * both).sum(0), weights.sum(0)]))
     total = torch.where(sums[-1] > 0, sums[-1], 1)  # all-zero weights give no correlation, not NaN
-    away = both - sums[:-1] / total
-    first, second = away.chunk(2, dim=1)
-    products = (worth * first).T @ second
-    squares = (worth * away.square()).sum(0)
+    centered = both - sums[:-1] / total
+    first, second = centered.chunk(2, dim=1)
+    products = (weights * first).T @ second
+    squares = (weights * centered.square()).sum(0)
     means = all_reduce_sum(torch.cat([squares, products.flatten()])) / total
-    sd1, sd2 = (means[: len(squares)] + _EPSILON).sqrt().chunk(2)
-    return means[len(squares) :].view_as(products) / (sd1[:, None] * sd2)
+    std1, std2 = (means[: len(squares)] + _EPSILON).sqrt().chunk(2)
+    return means[len(squares) :].view_as(products) / (std1[:, None] * std2)
 
 
-def _check(who: str, z1: Any, z2: Any, weights: Any) -> Tensor:
-    """The weight of each pair, [B], at least float32."""
+def _check_pairs(who: str, z1: Any, z2: Any, weights: Any) -> Tensor:
+    """Return the weight of each pair, [B], at least float32."""
     for name, value in {"z1": z1, "z2": z2}.items():
         if not isinstance(value, Tensor) or value.ndim != 2 or not value.is_floating_point():
             refuse(who, f"{name} must be a floating-point tensor [B, D]", describe(value))
     if z1.shape != z2.shape:
         refuse(who, f"z2 must have the shape of z1, {list(z1.shape)}", describe(z2))
-    wide = torch.promote_types(z1.dtype, torch.float32)
+    dtype = torch.promote_types(z1.dtype, torch.float32)
     if weights is None:
-        return torch.ones(len(z1), dtype=wide, device=z1.device)
+        return torch.ones(len(z1), dtype=dtype, device=z1.device)
     if not isinstance(weights, Tensor) or weights.shape != z1.shape[:1]:
         rule = f"weights must be a tensor [B] with one for each of the {len(z1)} pairs"
         refuse(who, rule, describe(weights))
     if eager_on_cpu(weights) and not bool((weights >= 0).all()):  # also where one is NaN
         refuse(who, "weights must be >= 0", float(weights[~(weights >= 0)][0]))
-    return weights.to(wide)
+    return weights.to(dtype)

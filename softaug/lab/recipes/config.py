@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar, Literal, Protocol, get_args
 
 from softaug.checks import check_choice, check_positive, check_share, check_whole, describe, refuse
 from softaug.lab.data.datasets import find_dataset, is_files
-from softaug.lab.models.registry import check_known
+from softaug.lab.models.registry import check_model_name
 from softaug.lab.recipes.augment import WINDOWS, Augment
 from softaug.lab.recipes.fields import (
     Count,
@@ -186,7 +186,7 @@ class Recipe(Spec):
 
     name: Annotated[str, check_run_name]
     """how the run is called"""
-    model: Annotated[str, check_known]
+    model: Annotated[str, check_model_name]
     """a name that softaug.lab.models.create knows, or timm:NAME"""
     data: DataSpec = field(default_factory=DataSpec)
     augment: Augment = field(default_factory=Augment)
@@ -343,7 +343,7 @@ class PretrainRecipe(Spec):
 
     name: Annotated[str, check_run_name]
     """how the run is called"""
-    model: Annotated[str, check_known]
+    model: Annotated[str, check_model_name]
     """a name that softaug.lab.models.create knows, or timm:NAME; its classifier is left out"""
     data: DataSpec = field(default_factory=DataSpec)
     views: ViewsSpec = field(default_factory=ViewsSpec)

@@ -14,7 +14,7 @@ from softaug.lab.data.folder import check_files
 from softaug.lab.data.images import ImageData, Images, Source, channel_stats, hold_out
 from softaug.lab.data.load import load, split_train_eval
 from softaug.lab.data.prior import read_prior
-from softaug.lab.models import Standardise, create
+from softaug.lab.models import Normalize, create
 from softaug.lab.recipes.config import AnyRecipe, DataSpec, LossSpec, Recipe
 from softaug.lab.training.augmentation import build_pacer, hidden_mixing
 from softaug.lab.training.batches import Batches, derive_seed
@@ -72,8 +72,8 @@ def build_net(recipe: Recipe, data: TrainingData) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(derive_seed(recipe.seed))
         net = create(recipe.model, len(data.class_names))
-    standardise = Standardise(data.mean, data.sd)
-    return nn.Sequential(OrderedDict(standardise=standardise, net=net))
+    normalize = Normalize(data.mean, data.sd)
+    return nn.Sequential(OrderedDict(normalize=normalize, net=net))
 
 
 def num_workers(options: RunOptions, source: Source) -> int:

@@ -12,8 +12,8 @@ from softaug.lab.data.folder import FolderImages
 from softaug.lab.data.images import Source
 from softaug.lab.models import (
     BarlowTwins,
+    Normalize,
     SimSiam,
-    Standardise,
     barlow_twins_loss,
     create,
     feature_extractor,
@@ -119,8 +119,8 @@ def build_pair_net(recipe: PretrainRecipe, data: TrainingData) -> PairNet:
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(derive_seed(recipe.seed))
         features, size = feature_extractor(create(recipe.model, len(data.class_names)))
-        standardise = Standardise(data.mean, data.sd)
-        backbone = nn.Sequential(OrderedDict(standardise=standardise, net=features))
+        normalize = Normalize(data.mean, data.sd)
+        backbone = nn.Sequential(OrderedDict(normalize=normalize, net=features))
         if isinstance(method, SimSiamSpec):
             return SimSiam(backbone, size, method.hidden, method.bottleneck, method.num_layers)
         return BarlowTwins(backbone, size, method.hidden)

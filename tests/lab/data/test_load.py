@@ -1,5 +1,6 @@
 """Data sets by name, their splits, images in memory, and the sets that need no download."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -32,12 +33,15 @@ def numbers(source):
     return source.images.flatten().tolist()
 
 
-def test_the_registry_is_complete():
+def test_the_registry_is_complete_and_imports_no_torch():
     for name, dataset in DATASETS.items():
         assert callable(import_object(dataset.reader))
         assert (find_release(name) is not None) == dataset.download
         assert dataset.citation
         assert dataset.license
+    code = "import sys, softaug.lab.data.datasets; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert not {"torch", "rich", "tyro", "PIL"} & set(done.stdout.split())
 
 
 def test_only_folders_and_imagenet_are_files():

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from softaug import SoftLabel, SoftLoss
-from softaug.lab.models import Standardise
+from softaug.lab.models import Normalize
 from softaug.lab.recipes import Compute, Optim
 from softaug.lab.training.distributed import DistContext
 from softaug.lab.training.optim import Learner, learning_rate, load_tensors
@@ -23,16 +23,16 @@ def make_net():
         conv = nn.Conv2d(3, 8, 3, padding=1)
         head = [nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 4)]
         layers = nn.Sequential(conv, nn.BatchNorm2d(8), *head)
-    standardise = Standardise([120.0] * 3, [60.0] * 3)
-    return nn.Sequential(OrderedDict(standardise=standardise, net=layers))
+    normalize = Normalize([120.0] * 3, [60.0] * 3)
+    return nn.Sequential(OrderedDict(normalize=normalize, net=layers))
 
 
 def make_linear():
     with torch.random.fork_rng():
         torch.manual_seed(0)
         layers = nn.Sequential(nn.Flatten(), nn.Linear(3 * 8 * 8, 4))
-    standardise = Standardise([120.0] * 3, [60.0] * 3)
-    return nn.Sequential(OrderedDict(standardise=standardise, net=layers))
+    normalize = Normalize([120.0] * 3, [60.0] * 3)
+    return nn.Sequential(OrderedDict(normalize=normalize, net=layers))
 
 
 def make_learner(optim=None, compute=PLAIN, warmup_steps=0, soften="none", make=make_net):

@@ -1,0 +1,84 @@
+"""What stands around a network: normalized images before it, its features in place of logits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from softaug.checks import refuse
+
+
+class Normalize(nn.Module):
+    """Convert uint8 images to float32 with the given mean and standard deviation taken off.
+
+    >>> Normalize(mean=[100.0], std=[50.0])(torch.full((1, 1, 1, 2), 200, dtype=torch.uint8))
+    tensor([[[[2., 2.]]]])
+    """
+
+    mean: Tensor
+    sd: Tensor
+
+    def __init__(self, mean: list[float], std: list[float]) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.tensor(mean).view(-1, 1, 1))
+        # Called "sd" in the checkpoints of every run so far.
+        self.register_buffer("sd", torch.tensor(std).view(-1, 1, 1))
+
+    def forward(self, images: Tensor) -> Tensor:
+        return (images.float() - self.mean) / self.sd
+
+    @classmethod
+    def from_images(cls, images: Tensor) -> Normalize:
+        """Use the mean and standard deviation of each channel of these images [N, C, H, W]."""
+        values = images.double()
+        return cls(values.mean((0, 2, 3)).tolist(), values.std((0, 2, 3)).tolist())
+
+
+def initialize(module: nn.Module) -> None:
+    """Initialize convolutions by He's normal distribution; leave the rest as torch has it."""
+    if isinstance(module, nn.Conv2d):
+        nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+
+
+def feature_extractor(model: nn.Module) -> tuple[nn.Module, int]:
+    """Remove the classifier; return the network that gives features [B, D] then, and D.
+
+    It is `model` itself. Its classifier is the last linear layer, with the dropout before it; for
+    timm's networks what timm takes for it.
+
+    >>> from softaug.lab.models import create
+    >>> backbone, feature_size = feature_extractor(create("resnet18", num_classes=10))
+    >>> feature_size
+    512
+    """
+    for part in model.modules():
+        if hasattr(part, "reset_classifier"):
+            return model, _reset_classifier(part)
+    linear = [name for name, part in model.named_modules() if isinstance(part, nn.Linear)]
+    if not linear or linear[-1] == "":
+        rule = "model must be a network whose last layer is linear"
+        remedy = "use one of softaug.lab.models.create"
+        refuse("feature_extractor", rule, type(model).__name__, remedy)
+    return model, _remove_linear(model, linear[-1])
+
+
+def _reset_classifier(network: Any) -> int:
+    """Remove the classifier of one of timm's networks: some have two, or more around it."""
+    network.reset_classifier(0)
+    return int(network.head_hidden_size)
+
+
+def _remove_linear(model: nn.Module, name: str) -> int:
+    """Replace a linear layer, and a dropout that feeds it alone, by identity."""
+    linear = model.get_submodule(name)
+    assert isinstance(linear, nn.Linear)
+    model.set_submodule(name, nn.Identity())
+    parent_name, _, child = name.rpartition(".")
+    parent = model.get_submodule(parent_name)
+    if isinstance(parent, nn.Sequential) and child not in ("", "0"):
+        before = int(child) - 1
+        if isinstance(parent[before], nn.Dropout):
+            parent[before] = nn.Identity()
+    return linear.in_features
