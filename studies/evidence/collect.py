@@ -14,8 +14,8 @@ from typing import Any
 import matplotlib.pyplot as plt
 
 from softaug.lab.evaluation.stats import estimate
-from softaug.lab.recipes.budgets import EPOCHS, SOFT, budget_name, crop_arm
-from softaug.lab.recipes.paper_figures import FAR, MILD, find_tables
+from softaug.lab.recipes.budgets import EPOCHS, FAR, MILD, SOFT, budget_name, crop_arm
+from softaug.lab.recipes.paper_tables import find_tables
 from studies.collect import (
     ALL_MEASURES,
     ECE,

@@ -15,17 +15,21 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 
 from softaug.lab.recipes.budgets import (
+    DATA,
     DEEPER,
     DEEPER_EPOCHS,
     EPOCHS,
+    FAR,
+    HARD,
     MIDDLE,
+    MILD,
     MODEL,
     OTHER_PACES,
     PACED,
     UNSEEN,
     budget_name,
 )
-from softaug.lab.recipes.paper_figures import DATA, FAR, HARD, MILD, find_tables
+from softaug.lab.recipes.paper_tables import find_tables
 from studies.collect import (
     ALL_MEASURES,
     ECE,

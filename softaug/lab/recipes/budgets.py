@@ -1,7 +1,7 @@
-"""Rows for studies of small budgets: 5,000 images, small networks, three lengths.
+"""Small budgets: rows of 5,000 images, small networks and three lengths, and studies of them.
 
 The baseline's batch and learning rate, and the crop's sigma and k, were chosen on held-out
-training images (docs/evidence.md). Every arm is the baseline plus what it is called after.
+training images (docs/results/evidence.md). Every arm is the baseline plus what it is called after.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,6 +9,15 @@ from typing import Any, Literal
 
 from softaug.lab.recipes.augment import Augment, NormalOffsets, Pace, UniformOffsets
 from softaug.lab.recipes.config import DataSpec, Optim, Recipe
+from softaug.lab.recipes.paper_numbers import (
+    HIDDEN,
+    PaperCell,
+    PaperFigure,
+    PaperLine,
+    PaperPanel,
+    PaperRow,
+    PaperTable,
+)
 from softaug.lab.recipes.rows import Entry, derive, root, row_name
 
 MODEL, DEEPER, DEEPER_EPOCHS = "resnet8-s2", "resnet20", (15, 40)
@@ -31,7 +40,7 @@ OTHER_PACES = {  # beside it, at the middle length
 }
 # One thread of an AMD EPYC, evaluation included.
 _MINUTES = {MODEL: {15: 2, 40: 5, 120: 13}, DEEPER: {15: 6, 40: 14}}
-_POLICIES = ("randaugment", "trivialaugment")
+POLICIES = {"randaugment": "RandAugment", "trivialaugment": "TrivialAugment"}
 
 
 def budget_name(data: str, epochs: int, arm: str, model: str = MODEL) -> str:
@@ -129,7 +138,7 @@ def _middle_arms(hard: Entry) -> list[Entry]:
         _crop(hard, "weight", *TUNED),
         both,
         _arm(both, as_released, about, {"loss.weighting": "batch_mean"}),
-        *[_beside(parent, policy) for policy in _POLICIES for parent in (hard, soft)],
+        *[_beside(parent, policy) for policy in POLICIES for parent in (hard, soft)],
         *[_paced(hard, arm, pace) for arm, pace in OTHER_PACES.items()],
     ]
 
@@ -137,3 +146,114 @@ def _middle_arms(hard: Entry) -> list[Entry]:
 def _beside(parent: Entry, policy: str) -> Entry:
     arm = parent.recipe.name.partition(f"x{parent.recipe.epochs}-")[2]
     return _arm(parent, f"{arm}-{policy}", f"The same after {policy}", {"augment.policy": policy})
+
+
+DATA = {"cifar100": "CIFAR-100", "cifar10": "CIFAR-10", UNSEEN: "Fashion-MNIST"}
+NETWORKS = {DEEPER: "ResNet-20"}
+HARD = "hard"
+
+CELLS = (
+    PaperCell("error"),
+    PaperCell("ece"),
+    *(PaperCell("error", f"images {share} % hidden") for share in HIDDEN),
+)
+MILD, FAR = (crop_arm("target", *crop) for crop in (TUNED, PAPER))
+MILD_CROPS = (crop_arm("hard-labels", TUNED[0]), MILD)
+FAR_CROPS = (crop_arm("hard-labels", PAPER[0]), FAR)
+
+
+def studies() -> tuple[PaperTable, ...]:
+    """Return our studies of small budgets; studies/ has what came out."""
+    return (_evidence(), _variants(), _budgets(), _self_paced(), _pacing_rules())
+
+
+def _evidence() -> PaperTable:
+    """The same crops with soft and hard labels, tuned and the paper's."""
+    rows = _study_rows("cifar10", MIDDLE, [*MILD_CROPS, crop_arm("both", *TUNED), *FAR_CROPS])
+    title = "Soft against hard: CIFAR-10, 5,000 images, 40 epochs"
+    return PaperTable("evidence", title, tuple(rows), of_paper=False)
+
+
+def _variants() -> PaperTable:
+    """Other ways to soften; policies; CIFAR-100."""
+    ways = [crop_arm(words, *TUNED) for words in ("weight", "both", "both-batch-mean")]
+    rows = [
+        *_study_rows("cifar10", MIDDLE, [MILD, *ways]),
+        *[row for policy in POLICIES for row in _policy_rows(policy)],
+        *_study_rows("cifar100", MIDDLE, [MILD, FAR]),
+    ]
+    title = "Ways to soften, policies, CIFAR-100: 5,000 images, 40 epochs"
+    return PaperTable("variants", title, tuple(rows), of_paper=False)
+
+
+def _study_rows(data: str, epochs: int, arms: Sequence[str], model: str = MODEL) -> list[PaperRow]:
+    """The baseline and the arms that are compared with it."""
+    group = f"{DATA[data]}, {epochs} epochs" + ("" if model == MODEL else f", {NETWORKS[model]}")
+    names = {arm: budget_name(data, epochs, arm, model) for arm in (HARD, *arms)}
+    return [_study_row(group, arm, name) for arm, name in names.items()]
+
+
+def _study_row(group: str, arm: str, recipe: str) -> PaperRow:
+    return PaperRow(group, arm, CELLS, recipe, None if arm == HARD else HARD)
+
+
+def _policy_rows(policy: str) -> list[PaperRow]:
+    group = f"CIFAR-10, {MIDDLE} epochs, {POLICIES[policy]}"
+    names = {arm: budget_name("cifar10", MIDDLE, f"{arm}-{policy}") for arm in (HARD, MILD)}
+    return [_study_row(group, arm, name) for arm, name in names.items()]
+
+
+def _budgets() -> PaperTable:
+    """How far crops may go, by the number of epochs."""
+    soft = [crop_arm("target", *crop) for crop in SOFT["cifar10"]]
+    rows = {epochs: _study_rows("cifar10", epochs, soft) for epochs in EPOCHS}
+    every = tuple(row for found in rows.values() for row in found)
+    title = "How far crops may go at a budget: CIFAR-10, 5,000 images"
+    return PaperFigure("budgets", title, every, of_paper=False, panels=_panels(rows, [HARD, *soft]))
+
+
+def _self_paced() -> PaperTable:
+    """A crop that paces itself beside fixed ones: data sets, budgets, networks."""
+    arms = [MILD, FAR, PACED]
+    rows = {data: {epochs: _study_rows(data, epochs, arms) for epochs in EPOCHS} for data in SOFT}
+    deeper = [_study_rows(data, epochs, arms, DEEPER) for data in SOFT for epochs in DEEPER_EPOCHS]
+    others = [*deeper, _study_rows(UNSEEN, MIDDLE, arms)]
+    panels = [_panels(found, [HARD, *arms], f"{DATA[data]}: ") for data, found in rows.items()]
+    by_epochs = [found for each in rows.values() for found in each.values()]
+    return PaperFigure(
+        "self-paced",
+        "Softness that paces itself: 5,000 images",
+        tuple(row for found in (*by_epochs, *others) for row in found),
+        of_paper=False,
+        panels=tuple(panel for each in panels for panel in each),
+    )
+
+
+def _pacing_rules() -> PaperTable:
+    """What else can say how far crops may go."""
+    rows = _study_rows("cifar10", MIDDLE, [PACED, *OTHER_PACES])
+    title = "Rules that pace crops: CIFAR-10, 5,000 images, 40 epochs"
+    return PaperTable("pacing-rules", title, tuple(rows), of_paper=False)
+
+
+def _panels(
+    rows: dict[int, list[PaperRow]], arms: Sequence[str], start: str = ""
+) -> tuple[PaperPanel, ...]:
+    """A plot over epochs for each of three numbers."""
+    return tuple(
+        PaperPanel(start + title, "epochs", label, _by_epochs(rows, arms, cell))
+        for title, label, cell in (
+            ("Error", "error, %", CELLS[0]),
+            ("Calibration", "ECE, %", CELLS[1]),
+            ("40 % hidden", "error, 40 % hidden, %", CELLS[3]),
+        )
+    )
+
+
+def _by_epochs(
+    rows: dict[int, list[PaperRow]], arms: Sequence[str], cell: PaperCell
+) -> tuple[PaperLine, ...]:
+    return tuple(
+        PaperLine(arm, tuple((float(epochs), found[place], cell) for epochs, found in rows.items()))
+        for place, arm in enumerate(arms)
+    )

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from softaug.checks import nearest, refuse
 from softaug.lab.recipes.catalog import entries, family_of
 from softaug.lab.recipes.config import AnyRecipe
-from softaug.lab.recipes.paper_figures import all_tables
 from softaug.lab.recipes.paper_numbers import spread
+from softaug.lab.recipes.paper_tables import all_tables
 from softaug.lab.recipes.rows import AnyEntry, header, row_name
 from softaug.lab.recipes.serialize import as_dict, dotted
 

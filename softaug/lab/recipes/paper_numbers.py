@@ -1,15 +1,17 @@
-"""What the paper reports for the rows that are recipes here, and what it quotes, in %.
+"""What the paper reports, in %, and what its tables and figures are made of.
 
-The numbers stand in paper_numbers.json. None of them was measured here.
+The numbers stand in paper_numbers.json, by the recipe they are of; beside them those that the paper
+quotes from other papers. None of them was measured here.
 """
 
 import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 V2 = "ImageNet-V2"
+HIDDEN = (20, 40, 60, 80)  # % of an image under the occluding patch
 
 
 @dataclass(frozen=True)
@@ -103,3 +105,92 @@ def _numbers() -> dict[str, list[PaperNumber]]:
 def _read() -> dict[str, Any]:
     content: dict[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
     return content
+
+
+Measure = Literal["error", "ece", "probe_error"]
+
+
+@dataclass(frozen=True)
+class PaperCell:
+    """One number of a row, in %."""
+
+    measure: Measure
+    on: str = ""
+    """the images it is of, where they are not the recipe's test images as they are"""
+    value: float | None = None
+    """the paper's; None where it has none"""
+    se: float | None = None
+    """its standard error in the paper"""
+    diverged: bool = False
+    """whether the paper says that training diverged, in place of a value"""
+    source: str = ""
+    """whose number it is, where the paper quotes it"""
+    why: str = ""
+    """what is to be known of it"""
+
+
+@dataclass(frozen=True)
+class PaperRow:
+    """A line of a table: a recipe to be run, or what the paper quotes from others."""
+
+    group: str
+    label: str
+    """unique in its group"""
+    cells: tuple[PaperCell, ...]
+    recipe: str | None = None
+    """its name in the catalogue; None where a number is only quoted"""
+    baseline: str | None = None
+    """label of the row in the same group that gains are counted from"""
+    quoted: str | None = None
+    """whose number it is, where the paper did not measure it"""
+
+
+@dataclass(frozen=True)
+class PaperLine:
+    """A line of a plot: at each x, the cell of a row."""
+
+    label: str
+    points: tuple[tuple[float, PaperRow, PaperCell], ...]
+
+
+@dataclass(frozen=True)
+class PaperPanel:
+    """A plot."""
+
+    title: str
+    x_label: str
+    y_label: str
+    lines: tuple[PaperLine, ...]
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A table of the paper, or a study of ours."""
+
+    name: str
+    title: str
+    rows: tuple[PaperRow, ...] = ()
+    notes: tuple[str, ...] = ()
+    of_paper: bool = True
+    """else it is a study of ours, whose recipes are of the cpu scale"""
+
+    @property
+    def recipes(self) -> tuple[str, ...]:
+        """Names of the recipes that it needs, each once."""
+        return tuple(dict.fromkeys(row.recipe for row in self.rows if row.recipe is not None))
+
+
+@dataclass(frozen=True)
+class PaperFigure(PaperTable):
+    """A figure of the paper, or a study of ours that is plotted."""
+
+    panels: tuple[PaperPanel, ...] = ()
+    examples: tuple[tuple[str, str], ...] = ()
+    """(label, recipe) of the networks whose answers a figure shows; the first seed's"""
+    offsets: bool = False
+    """whether it shows where the crops of its rows land"""
+
+    @property
+    def recipes(self) -> tuple[str, ...]:
+        """Names of the recipes that it needs, each once."""
+        return tuple(dict.fromkeys([*super().recipes, *(recipe for _, recipe in self.examples)]))

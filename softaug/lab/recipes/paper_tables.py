@@ -1,108 +1,123 @@
-"""What a table or a figure of the paper, or a study of ours, is made of."""
+"""Tables 1 to 9, figures 1 to 7 and studies of ours: which recipe's number stands where."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 
-from softaug.lab.recipes.ablations import FOCAL_GAMMAS
-from softaug.lab.recipes.catalog import find
-from softaug.lab.recipes.paper_numbers import V2, PaperNumber, QuotedNumber, quoted_numbers
+from softaug.checks import nearest, refuse
+from softaug.lab.recipes.ablations import ALPHAS, FOCAL_GAMMAS, KS, SIGMAS
+from softaug.lab.recipes.budgets import studies
+from softaug.lab.recipes.paper_numbers import (
+    HIDDEN,
+    V2,
+    Measure,
+    PaperCell,
+    PaperFigure,
+    PaperLine,
+    PaperNumber,
+    PaperPanel,
+    PaperRow,
+    PaperTable,
+    QuotedNumber,
+    paper_numbers,
+    quoted_numbers,
+)
+from softaug.lab.recipes.scale import Scale
 from softaug.lab.recipes.ssl import LEARNING_RATES
 
-Measure = Literal["error", "ece", "probe_error"]
-
-
-@dataclass(frozen=True)
-class PaperCell:
-    """One number of a row, in %."""
-
-    measure: Measure
-    on: str = ""
-    """the images it is of, where they are not the recipe's test images as they are"""
-    value: float | None = None
-    """the paper's; None where it has none"""
-    se: float | None = None
-    """its standard error in the paper"""
-    diverged: bool = False
-    """whether the paper says that training diverged, in place of a value"""
-    source: str = ""
-    """whose number it is, where the paper quotes it"""
-    why: str = ""
-    """what is to be known of it"""
-
-
-@dataclass(frozen=True)
-class PaperRow:
-    """A line of a table: a recipe to be run, or what the paper quotes from others."""
-
-    group: str
-    label: str
-    """unique in its group"""
-    cells: tuple[PaperCell, ...]
-    recipe: str | None = None
-    """its name in the catalogue; None where a number is only quoted"""
-    baseline: str | None = None
-    """label of the row in the same group that gains are counted from"""
-    quoted: str | None = None
-    """whose number it is, where the paper did not measure it"""
-
-
-@dataclass(frozen=True)
-class PaperLine:
-    """A line of a plot: at each x, the cell of a row."""
-
-    label: str
-    points: tuple[tuple[float, PaperRow, PaperCell], ...]
-
-
-@dataclass(frozen=True)
-class PaperPanel:
-    """A plot."""
-
-    title: str
-    x_label: str
-    y_label: str
-    lines: tuple[PaperLine, ...]
-
-
-@dataclass(frozen=True)
-class PaperTable:
-    """A table of the paper, or a study of ours."""
-
-    name: str
-    title: str
-    rows: tuple[PaperRow, ...] = ()
-    notes: tuple[str, ...] = ()
-    of_paper: bool = True
-    """else it is a study of ours, whose recipes are of the cpu scale"""
-
-    @property
-    def recipes(self) -> tuple[str, ...]:
-        """Names of the recipes that it needs, each once."""
-        return tuple(dict.fromkeys(row.recipe for row in self.rows if row.recipe is not None))
-
-
-@dataclass(frozen=True)
-class PaperFigure(PaperTable):
-    """A figure of the paper, or a study of ours that is plotted."""
-
-    panels: tuple[PaperPanel, ...] = ()
-    examples: tuple[tuple[str, str], ...] = ()
-    """(label, recipe) of the networks whose answers a figure shows; the first seed's"""
-    offsets: bool = False
-    """whether it shows where the crops of its rows land"""
-
-    @property
-    def recipes(self) -> tuple[str, ...]:
-        """Names of the recipes that it needs, each once."""
-        return tuple(dict.fromkeys([*super().recipes, *(recipe for _, recipe in self.examples)]))
-
-
-ANOTHER = "another paper"
+ALL = "all"
 CIFAR = {"cifar100": "CIFAR-100", "cifar10": "CIFAR-10"}
+IMAGENET = {"": "ImageNet-1K", V2: V2}
+NETS = {
+    "efficientnet-b0": "EfficientNet-B0",
+    "resnet18": "ResNet-18",
+    "resnet50": "ResNet-50",
+    "wrn28-10": "WideResNet-28-10",
+    "pyramidnet272": "PyramidNet + ShakeDrop",
+}
+PHOTO_NETS = {"resnet50": "ResNet-50", "resnet101": "ResNet-101"}
+BASE, SA, RA = "Baseline", "Soft Augmentation", "RandAugment"
+BOTH, TRIVIAL = f"{SA} + {RA}", f"{SA} + TrivialAugment"
+ARMS = {"hard": BASE, "soft": SA, "randaugment": RA, "soft-randaugment": BOTH}
+PHOTO_ARMS = {"baseline": BASE, "randaugment": RA, "soft": SA, "soft-randaugment": BOTH}
+PAIR_ARMS = {"baseline": BASE, "sa1": "SA#1", "sa2": "SA#2"}
+FOCAL = {f"focal-gamma{gamma}": f"Focal Loss, gamma {gamma}" for gamma in FOCAL_GAMMAS}
+RIVALS = {"label-smoothing": "Label Smoothing", "online-label-smoothing": "Online Label Smoothing"}
+RIVALS |= FOCAL
+ERROR = "top-1 error, %"
 
 
-def row(
+@cache
+def all_tables() -> tuple[PaperTable, ...]:
+    """Return tables, then figures, then studies of ours."""
+    return (*tables(), *figures(), *studies())
+
+
+def find_tables(names: Sequence[str], scale: Scale = "cpu") -> list[PaperTable]:
+    """Return those called so, each once, in the paper's order; "all" is every one of the scale.
+
+    An unknown name is refused with the nearest, a study at the paper's scale with the others.
+    """
+    known = [table.name for table in all_tables()]
+    for name in names:
+        if name not in (ALL, *known):
+            remedy = nearest(name, [ALL, *known]) or "`softaug reproduce list` lists them"
+            refuse("reproduce", "name must be that of a table, figure or study", repr(name), remedy)
+    named = [table for table in all_tables() if table.name in names]
+    studied = [table.name for table in named if not table.of_paper]
+    if scale == "paper" and studied:
+        rule, remedy = f"{studied[0]} is a study of ours for scale cpu or smoke", "--scale cpu"
+        refuse("reproduce", rule, "scale paper", remedy)
+    if ALL not in names:
+        return named
+    return [table for table in all_tables() if table.of_paper or scale != "paper"]
+
+
+def tables() -> tuple[PaperTable, ...]:
+    """Return all nine tables."""
+    bins = "ECE has 10 bins; quoted rows have 15 after temperature scaling: not like for like"
+    ours = "the paper does not say how many bins its ECE has; ours has 10"
+    probe = "SimSiam: error of the linear probe, best learning rates"
+    return (
+        PaperTable("table1", "Related methods: ResNet-18 on CIFAR-100", _related()),
+        PaperTable("table2", "Soft Augmentation and RandAugment", _supervised()),
+        PaperTable("table3", "Error and calibration: WideResNet-28-10", _calibration(), (bins,)),
+        PaperTable("table4", probe, _pairs()),
+        PaperTable("table5", "Related methods, extended: ResNet-18 on CIFAR-100", _extended()),
+        PaperTable("table6", "Additive noise: ResNet-18 on CIFAR-100", _noise()),
+        PaperTable("table7", "Calibration on ImageNet: ResNet-50", _photo_ece(), (ours,)),
+        PaperTable("table8", "SimSiam by learning rate", _rates()),
+        PaperTable("table9", "SimSiam with SA#1 by k", _by_k(), ("single runs in the paper",)),
+    )
+
+
+def arm_rows(
+    table: str,
+    group: str,
+    family: str,
+    arms: Mapping[str, str],
+    measures: Sequence[Measure] = ("error",),
+    on: str = "",
+    net: str = "",
+) -> list[PaperRow]:
+    """Return a row for each arm of a family, labelled by the arms; gains are from the baseline."""
+    start = f"{net}, " if net else ""
+    base = start + BASE if BASE in arms.values() else None
+    return [
+        make_row(
+            table,
+            group,
+            start + label,
+            f"{family}-{arm}",
+            None if label == BASE else base,
+            measures,
+            on,
+        )
+        for arm, label in arms.items()
+    ]
+
+
+def make_row(
     table: str,
     group: str,
     label: str,
@@ -112,22 +127,20 @@ def row(
     on: str = "",
     why: str = "",
 ) -> PaperRow:
-    """The row of a recipe; without a number in that table its cells have none of the paper's."""
-    found = [number for number in find(recipe).paper if (number.table, number.on) == (table, on)]
+    """Return the row of a recipe; without a number in that table its cells have none."""
+    found = [number for number in paper_numbers(recipe) if (number.table, number.on) == (table, on)]
     number = found[0] if found else PaperNumber(table, on=on)
-    cells = tuple(_cell(measure, number, why) for measure in measures)
+    source = "another paper" if number.quoted else ""
+    values = {"ece": (number.ece, number.ece_se)}
+    cells = tuple(
+        PaperCell(each, on, *values.get(each, (number.error, number.se)), source=source, why=why)
+        for each in measures
+    )
     return PaperRow(group, label, cells, recipe, baseline)
 
 
-def _cell(measure: Measure, number: PaperNumber, why: str) -> PaperCell:
-    source = ANOTHER if number.quoted else ""
-    if measure == "ece":
-        return PaperCell(measure, number.on, number.ece, number.ece_se, source=source, why=why)
-    return PaperCell(measure, number.on, number.error, number.se, source=source, why=why)
-
-
-def quoted(table: str, data: str, method: str = "", source: str = "") -> list[QuotedNumber]:
-    """What the paper took from others for a table: of that method or source, in its order."""
+def _quoted(table: str, data: str, method: str = "", source: str = "") -> list[QuotedNumber]:
+    """Return what the paper took from others for a table: of that method or source."""
     return [
         number
         for number in quoted_numbers()
@@ -137,93 +150,38 @@ def quoted(table: str, data: str, method: str = "", source: str = "") -> list[Qu
     ]
 
 
-def quoted_row(group: str, label: str, number: QuotedNumber) -> PaperRow:
-    """The row of a number that nobody runs here."""
+def _quoted_row(group: str, label: str, number: QuotedNumber) -> PaperRow:
+    """Return the row of a number that nobody runs here."""
     cells = [PaperCell("error", value=number.error, se=number.se, source=number.source)]
     if number.ece is not None:
         cells.append(PaperCell("ece", value=number.ece, source=number.source))
     return PaperRow(group, label, tuple(cells), quoted=number.source)
 
 
-BASE, SA, RA = "Baseline", "Soft Augmentation", "RandAugment"
-BOTH = f"{SA} + {RA}"
-ARMS = {"hard": BASE, "soft": SA, "randaugment": RA, "soft-randaugment": BOTH}
-NETS = {
-    "efficientnet-b0": "EfficientNet-B0",
-    "resnet18": "ResNet-18",
-    "resnet50": "ResNet-50",
-    "wrn28-10": "WideResNet-28-10",
-    "pyramidnet272": "PyramidNet + ShakeDrop",
-}
-IMAGENET = {"": "ImageNet-1K", V2: V2}
-PHOTO_NETS = {"resnet50": "ResNet-50", "resnet101": "ResNet-101"}
-FOCAL = {f"focal-gamma{gamma}": f"Focal Loss, gamma {gamma}" for gamma in FOCAL_GAMMAS}
-PAIR_ARMS = {"baseline": BASE, "sa1": "SA#1", "sa2": "SA#2"}
-BINS = "ECE has 10 bins; quoted rows have 15 after temperature scaling: not like for like"
-
-
-def tables() -> tuple[PaperTable, ...]:
-    """All nine."""
-    return (
-        PaperTable("table1", "Related methods: ResNet-18 on CIFAR-100", _related()),
-        PaperTable("table2", "Soft Augmentation and RandAugment", _supervised()),
-        PaperTable(
-            "table3", "Error and calibration: WideResNet-28-10", _calibration(), notes=(BINS,)
-        ),
-        PaperTable("table4", "SimSiam: error of the linear probe, best learning rates", _pairs()),
-        PaperTable("table5", "Related methods, extended: ResNet-18 on CIFAR-100", _extended()),
-        PaperTable("table6", "Additive noise: ResNet-18 on CIFAR-100", _noise()),
-        _photo_calibration(),
-        PaperTable("table8", "SimSiam by learning rate", _rates()),
-        PaperTable(
-            "table9", "SimSiam with SA#1 by k", _curves(), notes=("single runs in the paper",)
-        ),
-    )
-
-
 def _related() -> tuple[PaperRow, ...]:
     """Table 1: quoted numbers of a method stand above the paper's own."""
-    arms = {
-        "hard": BASE,
-        "mixup": "Mixup",
-        "cutout": "Cutout",
-        "label-smoothing": "Label Smoothing",
-        "online-label-smoothing": "Online Label Smoothing",
-        **FOCAL,
-        "randaugment": RA,
-        "soft": SA,
-    }
+    arms = {"hard": BASE, "mixup": "Mixup", "cutout": "Cutout", **RIVALS}
+    arms |= {"randaugment": RA, "soft": SA}
     group, rows = CIFAR["cifar100"], []
-    for mine, method in zip(_resnet18("1", group, arms), arms.values(), strict=True):
-        others = quoted("1", "cifar100", method)
-        rows += [quoted_row(group, f"{method}, {number.source}", number) for number in others]
+    for mine in arm_rows("1", group, "cifar100-resnet18", arms):
+        others = _quoted("1", "cifar100", mine.label)
+        rows += [_quoted_row(group, f"{mine.label}, {each.source}", each) for each in others]
         rows.append(mine)
     return tuple(rows)
 
 
 def _supervised() -> tuple[PaperRow, ...]:
     """Table 2: each network with four arms."""
+    photo_arms = {"baseline": BASE, **ARMS}
+    del photo_arms["hard"]
     rows = []
     for data, group in CIFAR.items():
         for model, net in NETS.items():
-            rows += _arms(group, net, {f"{data}-{model}-{arm}": arm for arm in ARMS})
+            rows += arm_rows("2", group, f"{data}-{model}", ARMS, net=net)
     for on, group in IMAGENET.items():
         for model, net in PHOTO_NETS.items():
-            rows += _arms(group, net, _photo_arms(model), on)
+            rows += arm_rows("2", group, f"imagenet-{model}", photo_arms, on=on, net=net)
     return tuple(rows)
-
-
-def _photo_arms(model: str) -> dict[str, str]:
-    """Recipe -> arm; the baseline's has another name than CIFAR's."""
-    return {f"imagenet-{model}-{'baseline' if arm == 'hard' else arm}": arm for arm in ARMS}
-
-
-def _arms(group: str, net: str, recipes: dict[str, str], on: str = "") -> list[PaperRow]:
-    base = f"{net}, {BASE}"
-    return [
-        row("2", group, f"{net}, {ARMS[arm]}", recipe, None if arm == "hard" else base, on=on)
-        for recipe, arm in recipes.items()
-    ]
 
 
 def _calibration() -> tuple[PaperRow, ...]:
@@ -232,88 +190,60 @@ def _calibration() -> tuple[PaperRow, ...]:
         "ensemble": "5-Ensemble (the paper quotes its number)",
         "hard": BASE,
         "trivialaugment": "TrivialAugment (not in the paper)",
-        "soft-trivialaugment": f"{SA} + TrivialAugment",
+        "soft-trivialaugment": TRIVIAL,
     }
-    both: tuple[Measure, ...] = ("error", "ece")
     rows = []
     for data, group in CIFAR.items():
-        rows += [quoted_row(group, number.method, number) for number in quoted("3", data)]
-        for arm, label in arms.items():
-            base = None if arm == "hard" else BASE
-            rows.append(row("3", group, label, f"{data}-wrn28-10-{arm}", base, both))
+        rows += [_quoted_row(group, number.method, number) for number in _quoted("3", data)]
+        rows += arm_rows("3", group, f"{data}-wrn28-10", arms, ("error", "ece"))
     return tuple(rows)
 
 
-def _pair_row(table: str, group: str, label: str, name: str, base: str | None) -> PaperRow:
-    return row(table, group, label, name, base, ("probe_error",))
-
-
-def _diverged(known: PaperRow) -> PaperRow:
-    """The row with word that it diverged in the paper."""
-    return replace(known, cells=tuple(replace(cell, diverged=True) for cell in known.cells))
+def _pair_rows(table: str, group: str, data: str, arms: Mapping[str, str]) -> list[PaperRow]:
+    return arm_rows(table, group, f"{data}-simsiam-resnet18", arms, ("probe_error",))
 
 
 def _pairs() -> tuple[PaperRow, ...]:
     """Table 4; the paper has no SA#2 for CIFAR-10."""
-    return tuple(
-        _pair_row("4", group, label, f"{data}-simsiam-resnet18-{arm}", _base(arm))
-        for data, group in CIFAR.items()
-        for arm, label in PAIR_ARMS.items()
-        if (data, arm) != ("cifar10", "sa2")
-    )
-
-
-def _base(arm: str) -> str | None:
-    return None if arm == "baseline" else BASE
+    two = {arm: label for arm, label in PAIR_ARMS.items() if arm != "sa2"}
+    hundred = _pair_rows("4", CIFAR["cifar100"], "cifar100", PAIR_ARMS)
+    return (*hundred, *_pair_rows("4", CIFAR["cifar10"], "cifar10", two))
 
 
 def _rates() -> tuple[PaperRow, ...]:
     """Table 8; an arm at its own learning rate is the row of Table 4."""
     rows = []
     for lr in LEARNING_RATES:
-        for arm, label in PAIR_ARMS.items():
-            own = lr == (0.1 if arm == "sa2" else 0.2)
-            name = f"cifar100-simsiam-resnet18-{arm}" + ("" if own else f"-lr{lr:g}")
-            group = f"CIFAR-100, learning rate {lr:g}"
-            known = _pair_row("8", group, label, name, _base(arm))
-            rows.append(_diverged(known) if arm == "sa2" and lr >= 0.4 else known)
-    group = "CIFAR-10, learning rate 0.2"
-    for arm in ("baseline", "sa1"):
-        name = f"cifar10-simsiam-resnet18-{arm}"
-        rows.append(_pair_row("8", group, PAIR_ARMS[arm], name, _base(arm)))
-    return tuple(rows)
+        arms = {
+            arm + ("" if lr == (0.1 if arm == "sa2" else 0.2) else f"-lr{lr:g}"): label
+            for arm, label in PAIR_ARMS.items()
+        }
+        *others, second = _pair_rows("8", f"CIFAR-100, learning rate {lr:g}", "cifar100", arms)
+        if lr >= 0.4:  # SA#2 diverged in the paper
+            second = replace(second, cells=(replace(second.cells[0], diverged=True),))
+        rows += [*others, second]
+    two = {arm: label for arm, label in PAIR_ARMS.items() if arm != "sa2"}
+    return (*rows, *_pair_rows("8", "CIFAR-10, learning rate 0.2", "cifar10", two))
 
 
-def _curves() -> tuple[PaperRow, ...]:
+def _by_k() -> tuple[PaperRow, ...]:
     """Table 9: k = 4 is the row of Table 4."""
-    names = {f"k = {k}": f"sa1-k{k}" for k in (1, 2, 3)} | {"k = 4": "sa1"}
-    group = "CIFAR-100, learning rate 0.2"
-    return tuple(
-        _pair_row("9", group, label, f"cifar100-simsiam-resnet18-{arm}", None)
-        for label, arm in names.items()
-    )
+    arms = {f"sa1-k{k}": f"k = {k}" for k in (1, 2, 3)} | {"sa1": "k = 4"}
+    return tuple(_pair_rows("9", "CIFAR-100, learning rate 0.2", "cifar100", arms))
 
 
 def _extended() -> tuple[PaperRow, ...]:
     """Table 5: other papers' groups, then the paper's own."""
     sources = ("Zhang et al. (Mixup)", "Kim et al. (Puzzle Mix)", "Kim et al. (Co-Mixup)")
-    others = [(who, number) for who in sources for number in quoted("5", "cifar100", source=who)]
-    rows = [quoted_row(who, number.method, number) for who, number in others]
-    arms = {
-        "hard": BASE,
-        "label-smoothing": "Label Smoothing",
-        "online-label-smoothing": "Online Label Smoothing",
-        **FOCAL,
-        "mixup": "Mixup, alpha 1",
-        "cutout": "Cutout, 8 pixels",
-        "soft": SA,
-        "randaugment": RA,
-        "soft-randaugment": BOTH,
-    }
-    return (*rows, *_resnet18("5", "The paper's own", arms))
+    others = [(who, number) for who in sources for number in _quoted("5", "cifar100", source=who)]
+    rows = [_quoted_row(who, number.method, number) for who, number in others]
+    arms = {"hard": BASE, **RIVALS, "mixup": "Mixup, alpha 1", "cutout": "Cutout, 8 pixels"}
+    arms |= {"soft": SA, "randaugment": RA, "soft-randaugment": BOTH}
+    return (*rows, *arm_rows("5", "The paper's own", "cifar100-resnet18", arms))
 
 
 def _noise() -> tuple[PaperRow, ...]:
+    """Table 6."""
     arms = {
         "hard": BASE,
         "randaugment": RA,
@@ -324,23 +254,95 @@ def _noise() -> tuple[PaperRow, ...]:
         "soft-randaugment": "Soft crop + RandAugment",
         "soft-noise-randaugment": "Soft noise + soft crop + RandAugment",
     }
-    return tuple(_resnet18("6", "CIFAR-100", arms))
+    return tuple(arm_rows("6", CIFAR["cifar100"], "cifar100-resnet18", arms))
 
 
-def _resnet18(table: str, group: str, arms: dict[str, str]) -> list[PaperRow]:
-    return [
-        row(table, group, label, f"cifar100-resnet18-{arm}", None if arm == "hard" else BASE)
-        for arm, label in arms.items()
-    ]
-
-
-def _photo_calibration() -> PaperTable:
+def _photo_ece() -> tuple[PaperRow, ...]:
     """Table 7: ECE on both test sets."""
-    arms = {"baseline": BASE, "randaugment": RA, "soft": SA, "soft-randaugment": BOTH}
-    rows = tuple(
-        row("7", group, label, f"imagenet-resnet50-{arm}", _base(arm), ("ece",), on)
-        for on, group in IMAGENET.items()
-        for arm, label in arms.items()
+    rows = []
+    for on, group in IMAGENET.items():
+        rows += arm_rows("7", group, "imagenet-resnet50", PHOTO_ARMS, ("ece",), on)
+    return tuple(rows)
+
+
+def figures() -> tuple[PaperFigure, ...]:
+    """Return all seven figures; the second needs no run."""
+    fifty, wrn = "imagenet-resnet50", "cifar100-wrn28-10"
+    occluded = ((BASE, f"{fifty}-baseline"), (BOTH, f"{fifty}-soft-randaugment"))
+    answered = ((BASE, f"{wrn}-hard"), (TRIVIAL, f"{wrn}-soft-trivialaugment"))
+    return (
+        _offsets(),
+        PaperFigure("figure2", "Targets, and softening curves by k"),
+        _ablation(),
+        PaperFigure("figure4", "Occluded images and answers", examples=occluded),
+        _occlusion(),
+        PaperFigure("figure6", "Images and answers with their confidence", examples=answered),
+        PaperFigure("figure7", "More occluded images and answers", examples=occluded),
     )
-    note = "the paper does not say how many bins its ECE has; ours has 10"
-    return PaperTable("table7", "Calibration on ImageNet: ResNet-50", rows, notes=(note,))
+
+
+def _offsets() -> PaperFigure:
+    """Figure 1: the error beneath each range of offsets."""
+    group, start = "CIFAR-100, ResNet-18", "cifar100-resnet18"
+    difference = "the paper prints the difference: +2.19"
+    aggressive = ("Aggressive hard crop", f"{start}-hard-aggressive")
+    rows = (
+        make_row("1", group, "Hard crop", f"{start}-hard"),
+        make_row("text", group, *aggressive, "Hard crop", why=difference),
+        make_row("1", group, "Soft crop", f"{start}-soft", "Hard crop"),
+    )
+    return PaperFigure("figure1", "Ranges of offsets, and what they cost", rows, offsets=True)
+
+
+def _ablation() -> PaperFigure:
+    """Figure 3: labels smoothed by alpha; then what softens, by k; all by sigma."""
+    panels = {
+        "Label smoothing": {f"alpha {a:g}": f"smoothing{a:g}" for a in ALPHAS},
+        "Soft target": {f"k = {k}": f"target-k{k}" for k in KS},
+        "Soft weight": {f"k = {k}": f"weight-k{k}" for k in KS},
+        "Soft target and weight": {f"k = {k}": f"both-k{k}" for k in KS},
+    }
+    found = [_by_sigma(title, lines) for title, lines in panels.items()]
+    rows = tuple(each for rows, _ in found for each in rows)
+    note = "the paper's points cannot be read off its figure: the grid of settings is ours"
+    title = "What softens, and how much: ResNet-18 on CIFAR-100"
+    return PaperFigure("figure3", title, rows, (note,), panels=tuple(panel for _, panel in found))
+
+
+def _by_sigma(title: str, named: dict[str, str]) -> tuple[list[PaperRow], PaperPanel]:
+    """The rows of a panel, the baseline first, and its lines, the baseline a level one."""
+    base = make_row("", title, BASE, "cifar100-resnet18-hard")
+    level = tuple((sigma, base, base.cells[0]) for sigma in SIGMAS)
+    rows, lines = [base], [PaperLine(BASE, level)]
+    for label, start in named.items():
+        mine = [_at_sigma(title, label, start, sigma) for sigma in SIGMAS]
+        rows += mine
+        points = zip(SIGMAS, mine, strict=True)
+        lines.append(PaperLine(label, tuple((x, each, each.cells[0]) for x, each in points)))
+    return rows, PaperPanel(title, "sigma", ERROR, tuple(lines))
+
+
+def _at_sigma(group: str, label: str, start: str, sigma: float) -> PaperRow:
+    name = f"cifar100-resnet18-figure3-{start}-sigma{sigma:g}"
+    return make_row("", group, f"{label}, sigma {sigma:g}", name, BASE)
+
+
+def _occlusion() -> PaperFigure:
+    """Figure 5; the text has the numbers at 80 %."""
+    rows = tuple(_hidden(arm, label) for arm, label in PHOTO_ARMS.items())
+    lines = tuple(
+        PaperLine(each.label, tuple(zip((0.0, *HIDDEN), [each] * 5, each.cells, strict=True)))
+        for each in rows
+    )
+    panel = PaperPanel("Occluded images", "share of the image hidden, %", ERROR, lines)
+    title = "Error under occlusion: ResNet-50 on ImageNet"
+    return PaperFigure("figure5", title, rows, panels=(panel,))
+
+
+def _hidden(arm: str, label: str) -> PaperRow:
+    recipe = f"imagenet-resnet50-{arm}"
+    known = {n.on: n.error for n in paper_numbers(recipe) if n.table == "text"}
+    places = [f"images {share} % hidden" for share in HIDDEN]
+    cells = [PaperCell("error"), *(PaperCell("error", on, known.get(on)) for on in places)]
+    base = None if arm == "baseline" else BASE
+    return PaperRow("ImageNet-1K, ResNet-50", label, tuple(cells), recipe, base)

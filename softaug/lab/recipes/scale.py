@@ -27,7 +27,7 @@ from softaug.lab.recipes.config import (
     Recipe,
     SimSiamSpec,
 )
-from softaug.lab.recipes.paper_tables import PaperTable
+from softaug.lab.recipes.paper_numbers import PaperTable
 from softaug.lab.recipes.rows import learner_name
 
 Scale = Literal["paper", "cpu", "smoke"]

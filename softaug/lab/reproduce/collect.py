@@ -16,8 +16,8 @@ from softaug.lab.evaluation.stats import estimate
 from softaug.lab.io import write_json
 from softaug.lab.recipes.augment import Augment
 from softaug.lab.recipes.config import AnyRecipe, Recipe
-from softaug.lab.recipes.paper_numbers import V2
-from softaug.lab.recipes.paper_tables import (
+from softaug.lab.recipes.paper_numbers import (
+    V2,
     PaperCell,
     PaperFigure,
     PaperPanel,

@@ -14,8 +14,8 @@ from rich.text import Text
 from softaug.checks import check_whole, refuse
 from softaug.lab.recipes.catalog import find
 from softaug.lab.recipes.config import AnyRecipe
-from softaug.lab.recipes.paper_figures import ALL, all_tables
-from softaug.lab.recipes.paper_tables import PaperTable
+from softaug.lab.recipes.paper_numbers import PaperTable
+from softaug.lab.recipes.paper_tables import ALL, all_tables
 from softaug.lab.recipes.scale import SCALES, Scale, scaled
 from softaug.lab.reproduce.cost import estimate_hours, format_cost
 from softaug.lab.reproduce.grid import Grid

@@ -16,7 +16,7 @@ from softaug.lab.data.load import load
 from softaug.lab.io import write_json
 from softaug.lab.recipes.catalog import find
 from softaug.lab.recipes.config import AnyRecipe, Recipe
-from softaug.lab.recipes.paper_tables import PaperTable
+from softaug.lab.recipes.paper_numbers import PaperTable
 from softaug.lab.recipes.scale import PHOTOS, Scale, scaled
 from softaug.lab.reproduce.cost import estimate_hours
 from softaug.lab.reproduce.run_one import ENDED, WHO, GridRun, get_state

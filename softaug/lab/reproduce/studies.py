@@ -12,8 +12,8 @@ from typing import Any
 from softaug.checks import nearest, refuse
 from softaug.lab.recipes.catalog import find
 from softaug.lab.recipes.config import AnyRecipe
-from softaug.lab.recipes.paper_figures import ALL, all_tables, find_tables
-from softaug.lab.recipes.paper_tables import PaperCell, PaperRow, PaperTable
+from softaug.lab.recipes.paper_numbers import PaperCell, PaperRow, PaperTable
+from softaug.lab.recipes.paper_tables import ALL, all_tables, find_tables
 from softaug.lab.recipes.scale import Scale, at_scale
 
 CELLS = (PaperCell("error"), PaperCell("ece"), PaperCell("error", "images 40 % hidden"))

@@ -10,7 +10,7 @@ from softaug.lab.recipes.listing import (
     match_recipes,
     recipes,
 )
-from softaug.lab.recipes.paper_figures import find_tables
+from softaug.lab.recipes.paper_tables import find_tables
 from softaug.lab.recipes.serialize import dotted
 
 NAMES = [entry.recipe.name for entry in entries()]

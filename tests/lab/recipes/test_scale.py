@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from softaug.lab.recipes import find
-from softaug.lab.recipes.paper_figures import all_tables, find_tables
+from softaug.lab.recipes.paper_tables import all_tables, find_tables
 from softaug.lab.recipes.scale import at_scale, scaled
 from softaug.lab.recipes.serialize import as_dict, differences
 
