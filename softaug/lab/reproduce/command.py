@@ -1,6 +1,5 @@
 """The commands `softaug reproduce` and `softaug demo`."""
 
-from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from importlib.util import find_spec
@@ -21,17 +20,16 @@ from softaug.lab.reproduce.cost import estimate_hours, format_cost
 from softaug.lab.reproduce.grid import Grid
 from softaug.lab.reproduce.local import default_at_once, run_locally
 from softaug.lab.reproduce.plan import (
-    NO_DATA,
     RUNS,
     Plan,
     PlannedRun,
     check_recipes,
     check_scale,
+    count_states,
     make_plan,
 )
 from softaug.lab.reproduce.run_one import (
     ENDED,
-    STATES,
     WHO,
     GridOptions,
     Runner,
@@ -210,7 +208,7 @@ def show_plan(plan: Plan, console: Console) -> None:
         by_recipe.setdefault(planned.run.recipe.name, []).append(planned)
     longest = max(map(len, by_recipe), default=0)
     for name, runs in by_recipe.items():
-        rest = f"{format_cost([runs[0].hours], plan.scale):>11} a run, {count_states(runs)}"
+        rest = f"{format_cost([runs[0].hours], plan.scale):>11} a run, {_format_states(runs)}"
         fits = longest + len(rest) <= console.width
         _print(f"{name:{longest}}{rest}" if fits else f"{name}\n{rest}", console)
     _print(_summarize(plan), console)
@@ -226,14 +224,12 @@ def _summarize(plan: Plan) -> str:
         return f"{names} at scale {plan.scale}: 0 runs (equations only)"
     left = [planned.hours for planned in plan.runs if planned.state not in ENDED]
     cost = f", {format_cost(left, plan.scale)} left" if left else ""
-    runs = f"{_count(len(plan.runs), 'run')} ({count_states(plan.runs)})"
+    runs = f"{_count(len(plan.runs), 'run')} ({_format_states(plan.runs)})"
     return f"{names} at scale {plan.scale}: {runs}{cost}"
 
 
-def count_states(runs: Sequence[PlannedRun]) -> str:
-    """Return how many runs are in which state, the ended first."""
-    counts = Counter(planned.state for planned in runs)
-    return ", ".join(f"{counts[state]} {state}" for state in (*STATES, NO_DATA) if counts[state])
+def _format_states(runs: Sequence[PlannedRun]) -> str:
+    return ", ".join(f"{num} {state}" for state, num in count_states(runs).items())
 
 
 def _count(num: int, noun: str) -> str:

@@ -35,6 +35,7 @@ from softaug.lab.reproduce.run_one import (
     is_done,
     is_finished,
 )
+from softaug.lab.reproduce.status_page import INDEX, StatusPage
 from softaug.lab.reproduce.studies import Study
 from softaug.lab.training.signals import SIGNALS
 from softaug.lab.training.trainer import StoppedError
@@ -54,6 +55,7 @@ class Grid:
         self.plan, self.options, self.console = plan, options, console
         self.runner, self.at_once = runner, at_once
         self.collector = Collector(plan, options.data_dir)
+        self.page = StatusPage(plan, self.collector)
         self.changed: set[str] = set()  # tables of which a run has ended
         self.num_interrupts = 0
 
@@ -68,6 +70,7 @@ class Grid:
             write_digits_if_needed(self.plan)
             write_grid(self.plan)
             self.collector.collect(names)
+            self.page.write(live=True)
             try:
                 self._run_all(left)
             except KeyboardInterrupt:
@@ -77,6 +80,7 @@ class Grid:
             for file in self.collector.collect(names):
                 render(file, self.console)
             pages = [page for study in self.plan.studies for page in self._compare(study)]
+            self.page.write(live=False)
         problems = self._describe_problems(left)
         for problem in problems:
             self.console.print(problem, soft_wrap=True, highlight=False)
@@ -94,11 +98,15 @@ class Grid:
         return left
 
     def _run_all(self, left: Sequence[PlannedRun]) -> None:
-        """Do the runs and collect after each."""
+        """Do the runs; collect and write the page after each."""
+        if left:
+            line = f"progress: {self.plan.out / INDEX}"
+            self.console.print(line, soft_wrap=True, highlight=False, markup=False)
         by_name = {one.run.name: one for one in left}
         progress = GridProgress(left, self.at_once or default_at_once(self.options.device))
         outcomes = self.runner([one.run for one in left], self.options, self.at_once)
-        with _handle_signals(self._interrupt), _closing(outcomes):
+        live = self.page.keep_updated(progress.seconds_left)
+        with live, _handle_signals(self._interrupt), _closing(outcomes):
             for outcome in outcomes:
                 planned = by_name[outcome.name]
                 names = self.plan.tables_of(planned.run.recipe)
@@ -106,6 +114,7 @@ class Grid:
                 self.changed.update(names)
                 line = progress.update(outcome, self.collector.error_of(planned))
                 self.console.print(line, soft_wrap=True, highlight=False, markup=False)
+                self.page.write(progress.seconds_left(), live=True)
 
     def _interrupt(self) -> NoReturn:
         self.num_interrupts += 1
@@ -118,6 +127,7 @@ class Grid:
         Signals act as usual by now: one more ends it at once, and every file is whole.
         """
         files = self.collector.collect(names)
+        self.page.write(live=False)
         for file in files if self.num_interrupts < 2 else ():
             if file.stem in self.changed:
                 write_exhibit(file)

@@ -1,6 +1,7 @@
 """Plan a grid: every run that tables, figures and studies need, once; written to grid.json."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from softaug.lab.recipes.config import AnyRecipe, Recipe
 from softaug.lab.recipes.paper_numbers import PaperTable
 from softaug.lab.recipes.scale import PHOTOS, Scale, scaled
 from softaug.lab.reproduce.cost import estimate_hours
-from softaug.lab.reproduce.run_one import ENDED, WHO, GridRun, get_state
+from softaug.lab.reproduce.run_one import ENDED, STATES, WHO, GridRun, get_state
 from softaug.lab.reproduce.studies import NUM_SEEDS, Study
 from softaug.lab.training.command import MEMBER, members
 from softaug.lab.training.logging import environment
@@ -46,6 +47,12 @@ class PlannedRun:
         """The state of the run; "no data" if it has not ended and cannot run."""
         state = get_state(self.run.folder)
         return NO_DATA if self.no_data and state not in ENDED else state
+
+
+def count_states(runs: Sequence[PlannedRun]) -> dict[str, int]:
+    """Return how many runs are in which state, the ended first."""
+    counts = Counter(planned.state for planned in runs)
+    return {state: counts[state] for state in (*STATES, NO_DATA) if counts[state]}
 
 
 @dataclass(frozen=True)
