@@ -9,9 +9,9 @@ from typing import ClassVar, Literal, get_args
 
 from softaug.checks import check_choice, check_positive, check_range, check_share, describe, refuse
 from softaug.lab.recipes.fields import (
+    Bounds,
     Count,
     Fill,
-    Interval,
     NotNegative,
     Positive,
     Share,
@@ -64,7 +64,7 @@ class UniformWindows(Spec):
 
     scale: Shares = (0.08, 1.0)
     """least and largest share of the image's area"""
-    ratio: Interval = (3 / 4, 4 / 3)
+    ratio: Bounds = (3 / 4, 4 / 3)
     """least and largest width by height"""
     k: Positive | None = 2.0
     """softening curve, for a loss that softens; None leaves labels whole"""

@@ -17,8 +17,8 @@ from softaug.lab.data.datasets import find_dataset, is_files
 from softaug.lab.models.registry import check_model_name
 from softaug.lab.recipes.augment import WINDOWS, Augment
 from softaug.lab.recipes.fields import (
+    Bounds,
     Count,
-    Interval,
     NotNegative,
     Positive,
     Share,
@@ -243,7 +243,7 @@ class ViewsSpec(Spec):
 
     scale: Shares = (0.2, 1.0)
     """least and largest share of the image's area that a view shows"""
-    ratio: Interval = (3 / 4, 4 / 3)
+    ratio: Bounds = (3 / 4, 4 / 3)
     """least and largest width by height of what it shows"""
     jitter: tuple[float, float, float, float] = (0.4, 0.4, 0.4, 0.1)
     """how far brightness, contrast, saturation and hue may change"""

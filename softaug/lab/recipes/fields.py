@@ -26,7 +26,7 @@ from softaug.checks import (
     refuse,
 )
 
-Rule = Callable[[str, str, Any], object]
+Check = Callable[[str, str, Any], object]
 
 
 def is_number(value: object) -> bool:
@@ -43,7 +43,7 @@ def check_not_negative(who: str, name: str, value: float) -> None:
 Positive = Annotated[float, check_positive]
 NotNegative = Annotated[float, check_not_negative]
 Share = Annotated[float, check_share]
-Interval = Annotated[tuple[float, float], check_range]
+Bounds = Annotated[tuple[float, float], check_range]
 Shares = Annotated[tuple[float, float], partial(check_range, most=1.0)]
 Whole = Annotated[int, partial(check_whole, least=0)]
 Count = Annotated[int, partial(check_whole, least=1)]
@@ -53,7 +53,7 @@ Fill = Literal["data-mean", "image-mean", "black"]
 class FieldRule(NamedTuple):
     """The check of a field's value; an optional field may also be None."""
 
-    check: Rule
+    check: Check
     optional: bool
 
 
