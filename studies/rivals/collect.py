@@ -18,6 +18,7 @@ from studies.collect import (
     plot_differences,
     put_between_markers,
     slim_comparison,
+    write_tables,
 )
 
 PAGE, KEPT = PAGES / "rivals.md", Path(__file__).with_name("results.json")
@@ -56,7 +57,8 @@ def main() -> None:
     if sys.argv[1:]:
         KEPT.write_text(json.dumps(collect(Path(sys.argv[1])), indent=1) + "\n")
     kept = json.loads(KEPT.read_text())
-    put_between_markers(tuning_table(kept["tuning"]), PAGE, "tuning")
+    tried = {"Strengths tried on held-out images, seed 0": tuning_table(kept["tuning"])}
+    write_tables(KEPT.with_name("tables.md"), "Rivals: strengths", tried)
     put_between_markers(comparison_table(kept["against_hard"], FAMILY, KEYS), PAGE, "means")
     for key in FOLDERS:
         table = comparison_table(kept[key], FAMILY, KEYS, paired=True)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 
+from softaug.lab.evaluation.stats import paired_difference, verdict
 from softaug.lab.recipes.budgets import (
     DATA,
     DEEPER,
@@ -44,6 +45,8 @@ from studies.collect import (
     as_table,
     by_seed,
     differences,
+    estimate_over_seeds,
+    format_spread,
     keep_runs,
     means,
     plot_over_epochs,
@@ -55,7 +58,7 @@ from studies.evidence.collect import KEPT as EVIDENCE
 from studies.evidence.collect import evidence_recipes
 
 KEPT = Path(__file__).parent
-PAGE = PAGES / "self-paced.md"
+PAGE, README = PAGES / "self-paced.md", PAGES.parents[1] / "README.md"
 STUDIES = ("self-paced", "pacing-rules")
 ARMS = (HARD, MILD, FAR, PACED)
 GOALS = {ERROR: 1.0, ECE: 0.33, HIDDEN[1]: 1.15}  # of the ratio to hard
@@ -170,6 +173,20 @@ def rule_arms(values: Values) -> dict[str, str]:
     return with_runs(values, {arm: HEADLINE_SETTING.recipe(arm) for arm in arms})
 
 
+def make_headline(values: Values) -> str:
+    """Make the README's table: three arms, and the verdict on paced against hard."""
+    names = {"hard crop": HARD, "soft, sigma 0.1": MILD, "self-paced": PACED}
+    recipes = [HEADLINE_SETTING.recipe(arm) for arm in names.values()]
+    lines = [["", *names, "self-paced is"]]
+    for measure in (ERROR, NLL, ECE, *HIDDEN[:3]):
+        found = [estimate_over_seeds(values, name, measure) for name in recipes]
+        hard, _, paced = (by_seed(values, name, measure.key) for name in recipes)
+        difference = paired_difference(paced, hard)
+        word = verdict(difference, higher_is_better=measure.higher_is_better).word
+        lines.append([measure.title, *(format_spread(one, measure) for one in found), word])
+    return as_table(lines)
+
+
 def plot(values: Values, data: str) -> None:
     """Draw a row of charts for each network: measures over epochs."""
     models = {MODEL: EPOCHS, DEEPER: DEEPER_EPOCHS}
@@ -192,6 +209,7 @@ def main() -> None:
         collect(Path(sys.argv[1]) / "runs")
     values = read_runs(EVIDENCE / "runs", KEPT / "runs")
     rules, goals = rule_arms(values), make_goals(values)
+    put_between_markers(make_headline(values), README, "headline")
     put_between_markers(goals, PAGE, "goals")
     put_between_markers(means(values, rules, MAIN_MEASURES), PAGE, "rules")
     default = HEADLINE_SETTING.recipe(PACED)
