@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test check format lint types bench smoke clean
+.PHONY: demo test check format lint types bench smoke docs clean
 
 demo: $(VENV)/.installed-lab  ## train hard and soft arms on digits, write softaug-demo/report.html
 	$(RUN)/softaug demo
@@ -30,8 +30,11 @@ smoke: $(VENV)/.installed-lab  ## every table and figure end to end on tiny runs
 	rm -rf softaug-smoke
 	$(RUN)/softaug reproduce all --scale smoke --seeds 1 --local --out softaug-smoke
 
+docs: $(VENV)/.installed-docs  ## the site with search and reference, into site/; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --strict --quiet
+
 clean:
-	rm -rf $(VENV) softaug-demo softaug-smoke
+	rm -rf $(VENV) site softaug-demo softaug-smoke
 
 $(RUN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from softaug.lab.recipes.paper_numbers import quoted_numbers
+
 ROOT = Path(__file__).parents[1]
 DOCS = sorted(ROOT.glob("docs/**/*.md"))
 PAGES = [*ROOT.glob("*.md"), *DOCS, *ROOT.glob("studies/**/*.md")]
@@ -59,6 +61,16 @@ def test_links_lead_somewhere():
         links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text())
         missing = [n for n in links if "://" not in n and not (page.parent / n).exists()]
         assert missing == [], page
+
+
+def test_the_page_on_methods_shows_each_quoted_number_in_the_row_of_its_source():
+    page = (ROOT / "docs/guide/method.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("|")]
+    for number in quoted_numbers():
+        error = f"{number.error:g}" if number.se is None else f"{number.error} ± {number.se:.2f}"
+        shown = error if number.ece is None else f"{number.error:.2f} / {number.ece:.2f}"
+        mine = [row for row in rows if number.source in row and shown in row]
+        assert any(number.method.lower() in row.lower() for row in mine), number
 
 
 def test_paths_in_docstrings_and_messages_exist():

@@ -103,7 +103,7 @@ def check_cluster(address: str) -> None:
         finally:
             trial.kill()
     if trial.returncode != 0:
-        remedy = "start it with `ray start --head`, and run this on a node (docs/scale.md)"
+        remedy = "start it with `ray start --head`, and run this on a node (docs/guide/scale.md)"
         refuse(WHO, f"a Ray cluster must answer at {address}", reason or "nothing", remedy)
 
 
