@@ -86,6 +86,13 @@ def test_the_readme_names_the_commands_that_the_makefile_has():
         assert re.search(rf"^{command}:", makefile, re.MULTILINE), command
 
 
+def test_the_map_of_the_code_is_current(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    from make_map import make_map
+
+    assert make_map() in (ROOT / "CONTRIBUTING.md").read_text(), "run python docs/make_map.py"
+
+
 def test_docs_stay_short_enough_to_be_read():
     words = {page: len(page.read_text().split()) for page in DOCS}
     assert sum(words.values()) <= 20_000
