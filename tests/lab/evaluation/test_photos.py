@@ -13,9 +13,7 @@ from rich.console import Console
 from softaug.lab.evaluation.compare import compare_runs
 from softaug.lab.evaluation.load_run import images_of, open_run
 from softaug.lab.recipes import find
-from softaug.lab.report.evaluation import print_comparison
-from softaug.lab.report.evaluation.page import draw_all, render
-from softaug.lab.report.evaluation.reading import read_comparison
+from softaug.lab.report import print_report, write_report
 
 CLASSES = ("ant", "bee", "cat")
 RNG = np.random.default_rng(0)
@@ -70,16 +68,14 @@ def test_the_command_is_complete(photos):
 
 def test_the_terminal_and_the_report_show_every_set_and_the_occluded_photos(photos):
     told = Console(file=io.StringIO(), width=160)
-    print_comparison(photos.root / "soft" / "evaluation.json", told)
-    comparison = read_comparison(photos.root / "soft" / "evaluation.json")
-    pictures = draw_all(comparison)
-    page = render(comparison, pictures, "evaluation.json")
+    print_report(photos.root / "soft" / "evaluation.json", told)
+    page = write_report(photos.root / "soft" / "evaluation.json").read_text()
     for name in ("v2", "resize-16", "resize-20"):
         assert f"{name}: Error, %" in told.file.getvalue()
         assert f"{name}: Error, %" in page
     assert "Accuracy, 80% hidden" in told.file.getvalue()
     assert page.count('<img src="data:image/png') == 12 + 5 * 8  # whole, and eight at five levels
-    assert "robustness-occlusion" in {picture.name for picture in pictures["robustness"]}
+    assert 'id="figure-robustness-occlusion"' in page
 
 
 def test_runs_are_compared_on_every_set(photos):
@@ -89,7 +85,7 @@ def test_runs_are_compared_on_every_set(photos):
     assert {"error", "v2/error", "resize-20/error", "occlusion/0.8"} <= keys
     assert {"error", "v2/error", "resize-20/error"} <= found["pairs"][0]["by_image"].keys()
     told = Console(file=io.StringIO(), width=160)
-    print_comparison(photos.root / "compared" / "comparison.json", told)
+    print_report(photos.root / "compared" / "comparison.json", told)
     assert "resize-20: Error, %" in told.file.getvalue()
 
 

@@ -13,9 +13,9 @@ from softaug.lab.evaluation.compare import compare_runs
 from softaug.lab.evaluation.evaluate import EvaluationOptions, read_predictions
 from softaug.lab.evaluation.load_run import open_run, predict
 from softaug.lab.evaluation.measures import neighbour_errors
-from softaug.lab.report.evaluation import write_evaluation_report
-from softaug.lab.report.evaluation.cautions import cautions
-from softaug.lab.report.evaluation.reading import read_comparison
+from softaug.lab.report import write_report
+from softaug.lab.report.findings import write_cautions
+from softaug.lab.report.write import read_comparison
 from softaug.lab.training.ssl import build_pair_net
 from softaug.metrics import knn_accuracy
 
@@ -118,16 +118,16 @@ def test_arms_are_compared_by_probe_and_neighbours(pairs, tmp_path):
     for key in ("error", "knn_error"):
         ours, theirs = values(pairs.SA1[1])[key], values(pairs.none[1])[key]
         assert pair["by_image"][key]["value"] == pytest.approx(ours - theirs)
-    assert write_evaluation_report(tmp_path / "comparison.json").is_file()
+    assert write_report(tmp_path / "comparison.json").is_file()
 
 
 def test_features_no_better_than_a_floor_are_told_of(pairs, tmp_path):
     compare_runs([pairs.root / "none", pairs.root / "SA1"], tmp_path)
-    comparison = read_comparison(tmp_path)
-    for arm in comparison["arms"]:
-        arm["values"] |= {"knn_error": [0.5], "knn_untrained_error": [0.6]}
-        arm["values"]["knn_pixels_error"] = [0.4 if arm["name"] == "SA1" else 0.7]
-    told = [text for text in cautions(comparison) if "budget was too small" in text]
+    comparison = read_comparison(tmp_path / "comparison.json")
+    for arm in comparison.arms:
+        arm.values.update({"knn_error": [0.5], "knn_untrained_error": [0.6]})
+        arm.values["knn_pixels_error"] = [0.4 if arm.name == "SA1" else 0.7]
+    told = [text for text in write_cautions(comparison) if "budget was too small" in text]
     assert len(told) == 1
     assert "features of SA1 are" in told[0]
 

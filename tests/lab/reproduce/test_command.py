@@ -297,7 +297,7 @@ def test_a_further_ctrl_c_ends_the_writing_at_once(tmp_path, runner, monkeypatch
         written.append(file.name)
         interrupt()
 
-    monkeypatch.setattr(grid, "write_exhibit", write)
+    monkeypatch.setattr(grid, "write_paper_table", write)
     runner(stop_at_k3)
     with pytest.raises(KeyboardInterrupt):
         small(tmp_path, "table4", "table9")

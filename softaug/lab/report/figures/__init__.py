@@ -1,1 +1,0 @@
-"""Figures of the report: each a function from numbers to an SVG with its text alternative."""

@@ -1,0 +1,294 @@
+"""What the numbers of an evaluation or a comparison say, in words, by rule."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from softaug.lab.evaluation.stats import can_be_judged, seed_interval
+from softaug.lab.report.model import format_list, plural, sentence
+from softaug.lab.report.settings import recipe_settings
+from softaug.lab.schema import (
+    Arm,
+    Comparison,
+    Estimate,
+    Evaluation,
+    Interval,
+    MetricSpec,
+    Pair,
+    Verdict,
+    Word,
+)
+
+SIGNS: dict[Word, str] = {
+    "better": "▲",
+    "worse": "▼",
+    "no difference shown": "=",
+    "not tested": "·",
+}
+_HEADLINE = ("error", "nll", "ece_15")
+_FLOORS = ("knn_untrained_error", "knn_pixels_error")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One arm minus another in a metric: what the verdict is about."""
+
+    metric: MetricSpec
+    value: float | None
+    interval: Interval | None
+    verdict: Verdict
+
+    @property
+    def gain(self) -> float:
+        """The difference in the unit of the label, positive where it is better."""
+        sign = 1 if self.metric.higher_is_better else -1
+        return 0.0 if self.value is None else sign * self.metric.in_unit(self.value)
+
+    @property
+    def text(self) -> str:
+        """The difference and its interval."""
+        if self.value is None:
+            return "not known"
+        shown = self.metric.format_signed(self.value)
+        return (
+            shown
+            if self.interval is None
+            else f"{shown} [{format_range(self.metric, self.interval)}]"
+        )
+
+    @property
+    def phrase(self) -> str:
+        """The difference in a sentence, with its verdict."""
+        unit = " points" if self.metric.percent and self.value is not None else ""
+        shown = "not known" if self.value is None else self.metric.format_signed(self.value)
+        return f"{in_words(self.metric)} {shown}{unit} ({self.verdict.word})"
+
+
+def find_differences(pair: Pair, metrics: Sequence[MetricSpec]) -> list[Difference]:
+    """Collect what a pair shows in each metric: over seeds, or over the images of one pair."""
+    return [_difference(pair, metric) for metric in metrics]
+
+
+def _difference(pair: Pair, metric: MetricSpec) -> Difference:
+    key, verdict = metric.key, pair.verdicts[metric.key]
+    over_images = pair.by_image.get(key)
+    if verdict.over == "images" and over_images is not None:
+        return Difference(metric, over_images.value, over_images, verdict)
+    return Difference(metric, mean_difference(pair, key), seed_range(pair, key), verdict)
+
+
+def mean_difference(pair: Pair, key: str) -> float | None:
+    """Return the mean difference over seeds, else that over images."""
+    if key in pair.by_seed:
+        return pair.by_seed[key].mean
+    return pair.by_image[key].value if key in pair.by_image else None
+
+
+def seed_range(pair: Pair, key: str) -> Interval | None:
+    """Return the 95 % interval of a difference over seeds; None where they cannot judge it."""
+    found = pair.by_seed.get(key)
+    return seed_interval(found) if found is not None and can_be_judged(found) else None
+
+
+def format_range(metric: MetricSpec, found: Interval) -> str:
+    """Write the ends of an interval of a difference."""
+    return f"{metric.format_signed(found.low)} to {metric.format_signed(found.high)}"
+
+
+def in_words(metric: MetricSpec) -> str:
+    """Write a label as it stands in a sentence.
+
+    >>> in_words(MetricSpec(key="", label="Accuracy, 40% hidden, %"))
+    'accuracy, 40% hidden'
+    """
+    name = metric.label.removesuffix(", %")
+    return name if name[1:2].isupper() else name[:1].lower() + name[1:]
+
+
+def count_images(evaluation: Evaluation, name: str = "") -> str:
+    """Write how many images of which set were measured on: "1,000 test images"."""
+    name = name or evaluation.split
+    return f"{evaluation.test_sets[name].n:,} {name} images"
+
+
+def write_findings(comparison: Comparison) -> tuple[str, ...]:
+    """Write three sentences for each pair of arms; where there is none, for each arm."""
+    images = count_images(comparison.arms[0].evaluations[0])
+    if comparison.pairs:
+        every = (_pair_findings(pair, comparison, images) for pair in comparison.pairs)
+    else:
+        every = (_arm_findings(arm, comparison, images) for arm in comparison.arms)
+    return tuple(line for lines in every for line in lines)
+
+
+def _pair_findings(pair: Pair, comparison: Comparison, images: str) -> list[str]:
+    found = find_differences(pair, comparison.metrics)
+    first = [one.phrase for one in found if one.metric.key in _HEADLINE]
+    found_lines = [f"{pair.arm} against {pair.against}: {', '.join(first)}."] if first else []
+    largest = _largest(found)
+    if largest:
+        phrases = format_list([one.phrase for one in largest])
+        found_lines.append(f"The largest of all differences in points: {phrases}.")
+    words = Counter(one.verdict.word for one in found)
+    counts = format_list([f"{words[word]} {word}" for word in SIGNS if words[word]])
+    found_lines.append(f"Of {plural(len(found), 'measure')}: {counts}. {_evidence(pair, images)}")
+    return found_lines
+
+
+def _largest(found: Sequence[Difference]) -> list[Difference]:
+    """Find the largest gain and the largest loss among the metrics in percent."""
+    in_points = [one for one in found if one.metric.percent and one.gain]
+    sides = ([one for one in in_points if sign * one.gain > 0] for sign in (1, -1))
+    ends = [max(side, key=lambda one: abs(one.gain)) for side in sides if side]
+    return sorted(ends, key=lambda one: -abs(one.gain))
+
+
+def _evidence(pair: Pair, images: str) -> str:
+    """Say over what the verdicts are."""
+    num = max((found.n for found in pair.by_seed.values()), default=0)
+    if num < 2:
+        return f"One pair of runs on {images}: another seed may turn any of these."
+    limit = seed_interval(Estimate(0.0, 1.0, num)).high
+    return (
+        f"Measured on {images}; over {num} seeds a difference must be more than {limit:.1f} "
+        "standard errors to be called better or worse."
+    )
+
+
+def _arm_findings(arm: Arm, comparison: Comparison, images: str) -> list[str]:
+    first = [_arm_phrase(arm, metric) for metric in comparison.metrics if metric.key in _HEADLINE]
+    lines = [f"{arm.name}: {', '.join(first)}."] if first else []
+    lines.append(describe_confidence(arm))
+    parts = [_describe_corruption(arm, name) for name in list(arm.evaluations[0].corruptions)[:1]]
+    parts.append(f"measured on {images}; {plural(len(arm.seeds), 'seed')}")
+    return [*lines, sentence("; ".join(parts))]
+
+
+def _arm_phrase(arm: Arm, metric: MetricSpec) -> str:
+    unit = " %" if metric.percent else ""
+    found = arm.estimates[metric.key]
+    phrase = f"{in_words(metric)} {metric.format(found.mean)}{unit}"
+    if found.se is not None:
+        return f"{phrase} ± {metric.format(found.se)}"
+    ends = image_ends(metric, arm)
+    return f"{phrase} (95 % interval over images {ends})" if ends else phrase
+
+
+def image_ends(metric: MetricSpec, arm: Arm) -> str:
+    """Write the 95 % interval over images of an arm's first run; empty where there is none."""
+    for found in arm.evaluations[0].metrics:
+        if found.key == metric.key and found.interval is not None:
+            return " to ".join(metric.format(end) for end in found.interval)
+    return ""
+
+
+def describe_confidence(arm: Arm) -> str:
+    """Say which way an arm's confidence errs, and by how much, before and after scaling."""
+    sets = [evaluation.main_set for evaluation in arm.evaluations]
+    before = sum(found.before["gap"] for found in sets) / len(sets)
+    after = sum(found.after["gap"] for found in sets) / len(sets)
+    return (
+        f"{arm.name}: {lean(before)}-confident by {100 * abs(before):.2f} points, after "
+        f"temperature scaling {lean(after)}-confident by {100 * abs(after):.2f}."
+    )
+
+
+def lean(gap: float) -> str:
+    """Say which way confidence errs.
+
+    >>> lean(0.02), lean(-0.02)
+    ('over', 'under')
+    """
+    return "over" if gap > 0 else "under"
+
+
+def _describe_corruption(arm: Arm, name: str) -> str:
+    """Say how far accuracy falls from the first level of a corruption to the last."""
+    found = [evaluation.corruptions[name] for evaluation in arm.evaluations]
+    first, last = (
+        100 * sum(one.accuracy[place] for one in found) / len(found) for place in (0, -1)
+    )
+    return f"accuracy is {first:.1f} %, and {last:.1f} % at the last level of {name}"
+
+
+def write_cautions(comparison: Comparison) -> tuple[str, ...]:
+    """Write sentences about runs that make the page less sure than its tables look.
+
+    Such as runs that were not trained to their end or too little, not measured on a test set,
+    or not trained or measured alike; none if all is well.
+    """
+    arms = comparison.arms
+    every = [evaluation for arm in arms for evaluation in arm.evaluations]
+    found = [_unfinished(arms), _no_test(every), *map(_floors, arms), *map(_seeds_differ, arms)]
+    found += [_draws(every), _temperatures(every), _members(every), _seeds(arms)]
+    return tuple(caution for caution in found if caution)
+
+
+def _unfinished(arms: Sequence[Arm]) -> str:
+    places = [
+        f"{arm.name}, seed {member.seed}, at step {member.step:,} of {member.num_steps:,}"
+        for arm in arms
+        for evaluation in arm.evaluations
+        for member in evaluation.members
+        if not member.finished
+    ]
+    return f"Training was not finished: {'; '.join(places)}." if places else ""
+
+
+def _no_test(evaluations: Sequence[Evaluation]) -> str:
+    split = evaluations[0].split
+    if split == "test":
+        return ""
+    return (
+        f"All was measured on {split} images, which were held out of the training set, not on a "
+        "test set. Settings that were chosen by them make them look too good."
+    )
+
+
+def _floors(arm: Arm) -> str:
+    """Caution against features that tell classes apart no better than untrained ones."""
+    floors = [arm.values[key] for key in _FLOORS if key in arm.values]
+    if "knn_error" not in arm.values or not floors:
+        return ""
+    least = [min(together) for together in zip(*floors, strict=True)]
+    if all(ours < floor for ours, floor in zip(arm.values["knn_error"], least, strict=True)):
+        return ""
+    return (
+        f"The budget was too small: nearest neighbors by the features of {arm.name} are "
+        "wrong as often as by raw pixels or an untrained network."
+    )
+
+
+def _seeds_differ(arm: Arm) -> str:
+    unlike = [key for key, values in recipe_settings(arm).items() if len(set(values)) > 1]
+    keys = format_list(unlike)
+    return f"Runs of {arm.name} differ in more than the seed: {keys}." if unlike else ""
+
+
+def _draws(evaluations: Sequence[Evaluation]) -> str:
+    counts = sorted({found.draws for one in evaluations for found in one.corruptions.values()})
+    times = format_list(list(map(str, counts)))
+    return f"Corruptions were drawn {times} times, not alike in all runs." if counts[1:] else ""
+
+
+def _temperatures(evaluations: Sequence[Evaluation]) -> str:
+    ways = dict.fromkeys(evaluation.temperature.how for evaluation in evaluations)
+    listed = "; ".join(ways)
+    return f"Temperatures were not fitted alike in all runs: {listed}." if len(ways) > 1 else ""
+
+
+def _members(evaluations: Sequence[Evaluation]) -> str:
+    counts = sorted({len(evaluation.members) for evaluation in evaluations})
+    sizes = format_list(list(map(str, counts)))
+    return f"Ensembles of different size are compared: {sizes} networks." if counts[1:] else ""
+
+
+def _seeds(arms: Sequence[Arm]) -> str:
+    def unequal() -> Iterator[str]:
+        for arm in arms:
+            others = [set(other.seeds) for other in arms if other is not arm]
+            if any(set(arm.seeds) != seeds for seeds in others):
+                yield f"{arm.name} {', '.join(map(str, arm.seeds))}"
+
+    listed = "; ".join(unequal())
+    return f"Arms do not have the same seeds: {listed}." if listed else ""

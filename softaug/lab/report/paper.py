@@ -1,0 +1,316 @@
+"""Tables, figures and studies that a grid collects: the paper's numbers beside ours."""
+
+import re
+from pathlib import Path
+
+from matplotlib.figure import Figure as MplFigure
+
+from softaug.lab.report import charts, paper_figures
+from softaug.lab.report.charts import GainRow
+from softaug.lab.report.model import (
+    NONE,
+    Block,
+    Cards,
+    Cell,
+    Colors,
+    Column,
+    Figure,
+    Figures,
+    Page,
+    Paragraph,
+    RowGroup,
+    Section,
+    Table,
+    capitalize,
+    plural,
+    sentence,
+)
+from softaug.lab.report.paper_numbers import (
+    count_diverged,
+    count_ended,
+    count_lost,
+    count_runs,
+    find_gains,
+    format_ours,
+    format_published,
+    format_signed,
+    measure_words,
+    run_cells,
+    with_error,
+)
+from softaug.lab.report.settings import environment_table
+from softaug.lab.schema import CollectedCell, CollectedRow, CollectedTable
+
+_OF_PAPER = re.compile(r"(table|figure)\d+")
+_GAINS = "Gain over baseline"
+_MOST_OPEN = 14  # rows: a longer table is folded
+
+
+def paper_page(table: CollectedTable, folder: Path) -> Page:
+    """Build the page of a table or figure whose file is in `folder`.
+
+    It opens with the figure, or with bars of the paper's gains and ours.
+    """
+    mark = describe_progress(table, folder)
+    panels = paper_figures.draw_panels(table)
+    cards = paper_figures.read_cards(table, folder)
+    gains = gain_figure(table)
+    first = panels or ((gains,) if gains is not None else ())
+    blocks: list[Block] = [Cards(row) for row in cards]
+    sections = [Section("Images and answers", tuple(blocks), is_open=True)] if blocks else []
+    if panels and gains is not None:
+        sections.append(Section("Gains", (Figures((gains,)),)))
+    if table.rows:
+        numbers = number_table(table)
+        is_open = len(numbers.rows) <= _MOST_OPEN
+        sections.append(Section("Numbers", (numbers,), is_open, printed=True))
+    remarks = tuple(map(Paragraph, map(sentence, table.notes)))
+    if remarks:
+        sections.append(Section("Notes", remarks, printed=True))
+    sections.append(Section("Made with", (environment_table([table.environment]),)))
+    footer = f"Made by softaug from {table.name}.json beside this page."
+    if _has_paper(table):
+        footer += " Numbers in the columns of the paper are the paper’s; none was measured here."
+    return Page(
+        title=f"{format_name(table.name)}. {table.title}",
+        lead=_lead(table),
+        figures=first,
+        findings=write_findings(table),
+        cautions=_cautions(table, mark),
+        sections=tuple(sections),
+        footer=footer,
+    )
+
+
+def format_name(name: str) -> str:
+    """Write a name as it stands in a title.
+
+    >>> format_name("table2")
+    'Table 2'
+    """
+    return re.sub(r"(\D+)(\d+)", r"\1 \2", name).capitalize()
+
+
+def _lead(table: CollectedTable) -> str:
+    if not table.rows and not table.runs:
+        return "From the paper’s equations alone: nothing was run for it."
+    return f"Scale “{table.scale}”. {_describe_runs(table)}".rstrip()
+
+
+def _describe_runs(table: CollectedTable) -> str:
+    """Say what was really run: networks, data, epochs."""
+    ran = dict.fromkeys(row.ran for row in table.rows if row.ran)
+    return f"What was run: {'; '.join(ran)}." if ran else ""
+
+
+# The table.
+
+
+def number_table(table: CollectedTable) -> Table:
+    """Tabulate the rows, a group for each group and measure in the file's order."""
+    rows = table.rows
+    reasons = [cell.why for row in rows for cell in row.cells if cell.why]
+    marks = {why: _letter(place) for place, why in enumerate(dict.fromkeys(reasons))}
+    columns, groups = _columns(table), dict[str, list[tuple[Cell, ...]]]()
+    for group in dict.fromkeys(row.group for row in rows):
+        for row in (row for row in rows if row.group == group):
+            for cell in row.cells:
+                values = _row_cells(row, cell, table, marks.get(cell.why, ""))
+                label = Cell(row.label, source=_source(row))
+                shown = (label, *(values[column.title] for column in columns[1:]))
+                groups.setdefault(_heading(group, cell), []).append(shown)
+    return Table(
+        table.name,
+        format_name(table.name),
+        columns,
+        tuple(RowGroup(heading, tuple(found)) for heading, found in groups.items()),
+        _explain(table),
+        tuple((mark, sentence(why)) for why, mark in marks.items()),
+    )
+
+
+def _columns(table: CollectedTable) -> tuple[Column, ...]:
+    """List columns; none for the paper where it has no number, no difference in a trial."""
+    if not _has_paper(table):
+        return Column("Row"), Column("Ours"), Column("Runs"), Column(_GAINS)
+    difference = () if _is_trial(table) else (Column("Ours − paper’s"),)
+    gains = (Column("paper’s", under=_GAINS), Column("ours", under=_GAINS, ours=True))
+    ours = (Column("Ours", ours=True), Column("Runs"))
+    return Column("Row"), Column("Paper’s"), *ours, *difference, *gains
+
+
+def _has_paper(table: CollectedTable) -> bool:
+    return any(cell.paper is not None for row in table.rows for cell in row.cells)
+
+
+def _is_trial(table: CollectedTable) -> bool:
+    """Whether the runs only show that every row can be run."""
+    return table.scale == "smoke"
+
+
+def _letter(place: int) -> str:
+    """Count a, b, ... z, aa, ab, ...
+
+    >>> [_letter(place) for place in (0, 25, 26)]
+    ['a', 'z', 'aa']
+    """
+    rest, last = divmod(place, 26)
+    return (_letter(rest - 1) if rest else "") + chr(ord("a") + last)
+
+
+def _heading(group: str, cell: CollectedCell) -> str:
+    """Name data and measure; images that the group is called by are not named twice."""
+    words = measure_words(cell.measure, "" if cell.on == group else cell.on)
+    return f"{group}: {words}" if group else capitalize(words)
+
+
+def _row_cells(
+    row: CollectedRow, cell: CollectedCell, table: CollectedTable, mark: str
+) -> dict[str, Cell]:
+    """Return what a row has in each column, by its title."""
+    theirs, ours = find_gains(row, cell, table.rows)
+    ended = count_ended(cell)
+    gain = Cell(NONE)
+    if ours is not None:
+        gain = Cell(with_error(format_signed(ours.mean), ours.se), ours.mean)
+    measured = "quoted, not run" if row.quoted is not None else format_ours(cell)
+    mean = None if cell.ours is None else cell.ours.mean
+    paper = None if cell.paper is None else cell.paper.value
+    return {
+        "Paper’s": Cell(format_published(cell.paper), paper),
+        "Ours": Cell(measured, mean, note=mark),
+        "Runs": Cell(NONE) if ended is None else Cell(f"{ended[0]} of {ended[1]}", ended[0]),
+        "Ours − paper’s": _signed_cell(None if mean is None or paper is None else mean - paper),
+        "Gain, paper’s": _signed_cell(theirs),
+        "Gain, ours": gain,
+        _GAINS: gain,
+    }
+
+
+def _signed_cell(value: float | None) -> Cell:
+    return Cell(NONE) if value is None else Cell(format_signed(value), value)
+
+
+def _source(row: CollectedRow) -> str:
+    """Say that a row is quoted, and from whom, unless label or heading say it already."""
+    if row.quoted is None:
+        return ""
+    known = row.quoted in row.label or row.quoted in row.group
+    return "quoted" if known else f"quoted: {row.quoted}"
+
+
+def _explain(table: CollectedTable) -> str:
+    """Explain the columns."""
+    both = "; the paper’s from its printed means, ours" if _has_paper(table) else ","
+    found = (
+        "Ours: mean ± standard error over seeds. Runs: ended of planned ones. Gain: points better "
+        f"than the baseline row, positive is better{both} ± standard error of differences paired "
+        "by seed."
+    )
+    if any(count_diverged(cell) for row in table.rows for cell in row.cells):
+        found += (
+            " Diverged: training came to numbers that are not finite. Such runs count as ended, "
+            "and are in no mean."
+        )
+    if any(row.quoted is not None for row in table.rows):
+        found += (
+            " Quoted rows: numbers of others that the paper quotes; nobody ran them here. They "
+            "have no gain over the paper’s own baseline."
+        )
+    return found
+
+
+# Words and the first picture.
+
+
+def gain_figure(table: CollectedTable) -> Figure | None:
+    """Draw bars of the paper's gain and ours for each row that has one."""
+    groups: dict[str, list[GainRow]] = {}
+    for row in table.rows:
+        for cell in row.cells:
+            paper, ours = find_gains(row, cell, table.rows)
+            if paper is not None or ours is not None:
+                mean, se = (None, None) if ours is None else (ours.mean, ours.se)
+                found = GainRow(row.label, paper, mean, se)
+                groups.setdefault(_heading(row.group, cell).removesuffix(", %"), []).append(found)
+    if not groups:
+        return None
+    parts = list(groups.items())
+    ours_label = "ours, a trial" if _is_trial(table) else "ours"
+
+    def draw(figure: MplFigure, colors: Colors) -> None:
+        charts.draw_gains(figure, parts, ours_label, colors)
+
+    bars = [f"{row.label}: {_describe_gain(row)}" for _, rows in parts for row in rows]
+    alt = f"Gains over the baseline row in points. {'; '.join(bars)}."
+    caption = "Points better than the baseline row; to the right is better."
+    if _has_paper(table):
+        caption += " Hatched: the paper’s."
+    height = 62 + sum(32 + 15 * len(rows) for _, rows in parts)
+    return Figure(f"{table.name}-gains", alt, caption, draw, height, wide=720)
+
+
+def _describe_gain(row: GainRow) -> str:
+    paper = "" if row.paper is None else f"the paper’s {format_signed(row.paper)}"
+    ours = "" if row.ours is None else f"ours {format_signed(row.ours)}"
+    return ", ".join(filter(None, (paper, ours)))
+
+
+def write_findings(table: CollectedTable) -> tuple[str, ...]:
+    """Write in sentences how our gains compare with the paper's, the largest first."""
+    if _is_trial(table) and table.rows:
+        return ("A trial that every row can be run; its numbers are no evidence.",)
+    gains = [
+        (
+            row.label,
+            _heading(row.group, cell).removesuffix(", %"),
+            *find_gains(row, cell, table.rows),
+        )
+        for row in table.rows
+        for cell in row.cells
+    ]
+    ours = [(label, what, gain) for label, what, _, gain in gains if gain is not None]
+    if not ours:
+        return ("No gain of ours can be shown yet.",) if gains else ()
+    label, what, largest = max(ours, key=lambda one: abs(one[2].mean))
+    found = [
+        f"Our largest difference to a baseline row: {label}, {what}, "
+        f"{with_error(format_signed(largest.mean), largest.se)} points."
+    ]
+    both = [(theirs, gain.mean) for _, _, theirs, gain in gains if theirs and gain is not None]
+    if both:
+        same = sum(1 for theirs, mean in both if theirs * mean > 0)
+        found.append(
+            f"Of {plural(len(both), 'gain')} that the paper has too, {same} "
+            f"{'has' if same == 1 else 'have'} the paper’s direction here."
+        )
+    return tuple(found)
+
+
+def _cautions(table: CollectedTable, mark: str) -> tuple[str, ...]:
+    found = [sentence(mark) if mark else ""]
+    if table.scale != "paper" and table.rows:
+        if _OF_PAPER.fullmatch(table.name) is None:
+            found.append("A study of ours: the paper has no numbers for it.")
+        elif not _is_trial(table):
+            found.append(
+                f"Scale “{table.scale}”: smaller networks, data or budgets than the paper’s, so "
+                "the difference to the paper is not like for like. Compare the gains."
+            )
+    return tuple(caution for caution in found if caution)
+
+
+def describe_progress(table: CollectedTable, folder: Path) -> str:
+    """Say how much is missing, such as "partial: 3 of 12 runs"; "" where nothing is."""
+    if table.complete:
+        return ""
+    done, planned = count_runs(table)
+    if table.runs:
+        done, planned = len(paper_figures.find_evaluations(table, folder)), len(table.runs)
+    told = f"{done} of {planned} runs" if planned else "no run has finished yet"
+    lost: dict[str, int] = {}
+    for recipe, cell in run_cells(table):
+        lost[recipe] = max(lost.get(recipe, 0), count_lost(cell))
+    lacking = sum(cell.state == "no data" for row in table.rows for cell in row.cells)
+    told += f"; diverged: {sum(lost.values())}" if any(lost.values()) else ""
+    return f"partial: {told}" + (f"; numbers without data: {lacking}" if lacking else "")

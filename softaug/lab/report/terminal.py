@@ -1,0 +1,88 @@
+"""A page in the terminal; as Markdown where it is piped."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from softaug.lab.report.markdown import render_markdown
+from softaug.lab.report.model import Cell, Page, Row, Table
+
+_BETWEEN = "  "
+
+
+def print_page(page: Page, console: Console) -> None:
+    """Print title, cautions, tables, and last what they say; Markdown if no terminal reads."""
+    if not console.is_terminal:
+        console.print(Text(render_markdown(page)), end="", soft_wrap=True)
+        return
+    console.print(Text(page.title, "bold"))
+    for caution in page.cautions:
+        console.print(Text(f"Mind: {caution}"))
+    for table in page.tables():
+        for line in _table(table, console.width):
+            console.print(line, soft_wrap=True)
+        for mark, why in table.notes:
+            console.print(Text(f"[{mark}] {why}"))
+        if table.caption:
+            console.print(Text(table.caption, "dim"))
+    for finding in page.findings:
+        console.print(Text(finding))
+
+
+def _table(table: Table, width: int) -> Iterator[Text]:
+    """Align the columns; where the terminal is narrow, a row's label stands above its numbers."""
+    if not table.rows:
+        return
+    heads = list(zip(*(_head_lines(column.title) for column in table.columns[1:]), strict=True))
+    heads = [line for line in heads if any(line)]
+    starred = any(cell.best for row in table.rows for cell in row)
+
+    def texts(row: Row) -> list[str]:
+        return [_text(cell) + ("  " if starred and not cell.best else "") for cell in row[1:]]
+
+    columns = zip(*heads, *map(texts, table.rows), strict=True)
+    widths = [max(map(len, cells)) for cells in columns]
+    label = max(len(_label(row)) for row in table.rows)
+    if label + sum(widths) + len(_BETWEEN) * len(widths) > width:
+        label = 0
+    yield Text("")
+    yield Text(table.title, "bold")
+    left = [table.is_text(place) for place in range(1, len(table.columns))]
+    for head in heads:
+        yield Text(_align(" " * label, head, widths, left), "bold")
+    for group in table.groups:
+        if group.heading:
+            yield Text(group.heading, "bold")
+        for row in group.rows:
+            if not label:
+                yield Text(_label(row))
+            yield Text(_align(_label(row).ljust(label)[:label], texts(row), widths, left))
+    yield Text("")
+
+
+def _head_lines(head: str) -> tuple[str, str]:
+    """Break a heading into two lines.
+
+    >>> _head_lines("Ours − paper’s"), _head_lines("Runs")
+    (('Ours −', 'paper’s'), ('', 'Runs'))
+    """
+    first, _, last = head.rpartition(" ")
+    return first, last
+
+
+def _align(label: str, cells: Sequence[str], widths: Sequence[int], left: Sequence[bool]) -> str:
+    columns = (
+        cell.ljust(width) if is_text else cell.rjust(width)
+        for cell, width, is_text in zip(cells, widths, left, strict=True)
+    )
+    return ((label + _BETWEEN if label else "") + _BETWEEN.join(columns)).rstrip()
+
+
+def _label(row: Row) -> str:
+    return f"  {_text(row[0])}" + (f" ({row[0].source})" if row[0].source else "")
+
+
+def _text(cell: Cell) -> str:
+    text = f"{cell.text} *" if cell.best else cell.text
+    return f"{text} [{cell.note}]" if cell.note else text
