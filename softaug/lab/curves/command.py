@@ -30,7 +30,7 @@ from softaug.lab.curves.measure import (
     measure,
 )
 from softaug.lab.data.load import load
-from softaug.lab.data.prior import coarse_prior, describe_prior, guess
+from softaug.lab.data.prior import coarse_prior, confusion_prior, describe_prior
 from softaug.lab.io import write_json
 from softaug.lab.training.logging import environment
 from softaug.transforms.curves import NAIVE, AnyCurve, Curve, TableCurve, write_curves
@@ -254,7 +254,7 @@ def confusion(
         subject = find_subject(runs, options)
         names = subject.class_names
         source = {**about_subject(subject, options), "visible": visible}
-        rows = guess(mean_guesses(subject, visible, console), smoothing)
+        rows = confusion_prior(mean_guesses(subject, visible, console), smoothing)
     about = {**_made(), **source, "smoothing": smoothing}
     write_json(describe_prior(rows, names, about), out)
     console.print(prior_table(rows, names))

@@ -1,4 +1,4 @@
-"""What decodes image files: one interface, and the choice of what is behind it."""
+"""Decoders of image files, Pillow and nvImageCodec, with the same pixels."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -21,11 +21,11 @@ Box = tuple[int, int, int, int]  # left, top, right, bottom
 
 
 def decode(file: ImageFile, box: Box, scale: int = 1) -> NDArray[np.uint8]:
-    """RGB pixels of the upright image within `box`, [h, w, 3].
+    """Decode the upright image within `box` with Pillow: RGB pixels, [h, w, 3].
 
-    Greyscale becomes three equal channels, CMYK and palettes become RGB, and transparency is
-    dropped. With a `scale` of 2, 4 or 8, for JPEGs, each pixel is one of the image that many
-    times smaller, edges rounded up; so are those of the box.
+    Grayscale becomes three equal channels, CMYK and palettes become RGB, and transparency is
+    dropped. With a `scale` of 2, 4 or 8, for JPEGs, pixels and `box` are those of the image that
+    many times smaller, edges rounded up.
     """
     return np.array(open_upright(file, scale).crop(box).convert("RGB"))
 
@@ -43,16 +43,16 @@ def to_tensor(image: Image.Image) -> Tensor:
     return torch.from_numpy(np.array(image.convert("RGB"))).permute(2, 0, 1)
 
 
-# Pillow's ways, so that both give the same pixels.
+# Pillow's settings of libjpeg, so that both give the same pixels.
 OPTIONS = ":fancy_upsampling=1 :fast_idct=0"
-# Of the first column alone, where colours are stored for every other, those below are wrong.
-LEAST_WIDTH = 2
+# Of the first column alone, where colors are stored for every other, nvImageCodec's are wrong.
+MIN_WIDTH = 2
 
 
 class NvImageCodec:
-    """Decodes plain JPEGs in the calling thread; what else there is goes to Pillow.
+    """Decodes plain JPEGs in the calling thread; leaves other files to Pillow.
 
-    Plain is greyscale or colour in 8 bits, upright, at full size: the pixels are Pillow's.
+    Plain is gray or RGB in 8 bits, upright, at full size: the pixels are Pillow's.
     """
 
     def __init__(self) -> None:
@@ -67,9 +67,9 @@ class NvImageCodec:
         self._library = library
 
     def __call__(self, file: ImageFile, box: Box, scale: int = 1) -> NDArray[np.uint8]:
-        """What `pillow.decode` gives, decoding no more than `box`."""
+        """Return the pixels of `decode`, decoding no more than `box`."""
         left, top, right, bottom = box
-        if scale > 1 or not file.is_plain or right < LEAST_WIDTH:
+        if scale > 1 or not file.is_plain or right < MIN_WIDTH:
             return decode(file, box, scale)
         region = self._library.Region(top, left, bottom, right)
         stream = self._library.CodeStream(np.frombuffer(file.data, np.uint8))
@@ -83,7 +83,7 @@ VARIABLE = "SOFTAUG_DECODER"
 
 
 class Decode(Protocol):
-    """Pixels of a part of an image; see `decode`, which all agree with."""
+    """Decodes a part of an image; see `decode`, with which all agree."""
 
     def __call__(self, file: ImageFile, box: Box, scale: int = 1) -> NDArray[np.uint8]: ...
 
@@ -94,16 +94,16 @@ DECODERS: Mapping[str, Callable[[], Decode]] = {
 }
 
 
-def decoder() -> Decode:
-    """By nvImageCodec where it is installed, else Pillow; SOFTAUG_DECODER names one of them.
+def get_decoder() -> Decode:
+    """Return nvImageCodec where it is installed, else Pillow; SOFTAUG_DECODER may name one.
 
-    Made once in each process: a forked loader worker makes its own.
+    It is made once in each process: a forked loader worker makes its own.
     """
-    return _made(os.environ.get(VARIABLE, ""), os.getpid())
+    return _make_decoder(os.environ.get(VARIABLE, ""), os.getpid())
 
 
 @cache
-def _made(name: str, process: int) -> Decode:
+def _make_decoder(name: str, process: int) -> Decode:
     # Kept for the parent's process number too, or a forked child would destroy the parent's.
     del process
     name = name or ("nvimgcodec" if is_installed() else "pillow")
@@ -112,5 +112,5 @@ def _made(name: str, process: int) -> Decode:
 
 
 def is_installed() -> bool:
-    """Whether nvImageCodec is (pip install 'softaug[photos]')."""
+    """Whether nvImageCodec is installed (pip install 'softaug[photos]')."""
     return find_spec("nvidia") is not None and find_spec("nvidia.nvimgcodec") is not None

@@ -1,4 +1,4 @@
-"""What a training loop reads images from, images in memory, and parts of either."""
+"""Sources of images for training, images in memory, and subsets of either."""
 
 import math
 from typing import NamedTuple, Protocol, TypeVar
@@ -12,17 +12,17 @@ SomeSource = TypeVar("SomeSource", bound="Source")
 
 
 class Source(Protocol):
-    """Images that are fetched by their numbers, be they in memory or in files."""
+    """Images that are fetched by their indices, from memory or from files."""
 
     @property
     def labels(self) -> Tensor:
-        """Class of each image, [N] int64, in main memory."""
+        """Return the class of each image, [N] int64, on the CPU."""
 
     def fetch(self, index: Tensor) -> Tensor:
-        """The images at `index` [B], in its order: uint8 [B, C, H, W]."""
+        """Return the images at `index` [B], in its order: uint8 [B, C, H, W]."""
 
     def take(self: SomeSource, index: Tensor) -> SomeSource:
-        """A source of only the images at `index`, in its order."""
+        """Return a source of only the images at `index`, in its order."""
 
 
 class Images(NamedTuple):
@@ -39,7 +39,7 @@ class Images(NamedTuple):
 
 
 class ImageData(NamedTuple):
-    """A data set as its makers split it; a folder may have no test part."""
+    """A data set as its makers split it; a folder may have no test split."""
 
     train: Source
     test: Source | None
@@ -47,17 +47,17 @@ class ImageData(NamedTuple):
 
 
 def stratified_order(labels: Tensor, seed: int) -> Tensor:
-    """A random order, [N] indices, any stretch of which holds each class in proportion."""
+    """Draw a random order, [N] indices, any stretch of which holds each class in proportion."""
     shuffled = torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))
-    place = torch.empty(len(labels), dtype=torch.float64)  # in its own class, from 0 to 1
+    rank = torch.empty(len(labels), dtype=torch.float64)  # in its own class, from 0 to 1
     for label in sorted(set(labels.tolist())):
         members = shuffled[labels[shuffled] == label]
-        place[members] = (torch.arange(len(members)) + 0.5).double() / len(members)
-    return shuffled[place[shuffled].argsort(stable=True)]
+        rank[members] = (torch.arange(len(members)) + 0.5).double() / len(members)
+    return shuffled[rank[shuffled].argsort(stable=True)]
 
 
 def hold_out(data: SomeSource, num: int, seed: int) -> tuple[SomeSource, SomeSource]:
-    """(rest, held out): `num` images, each class in proportion, set apart for tuning."""
+    """Split off `num` images for tuning, each class in proportion; return (rest, held out)."""
     check_whole("hold_out", "num", num, least=1)
     if num >= len(data.labels):
         refuse("hold_out", f"num must leave some of the {len(data.labels)} images", num)
@@ -80,7 +80,7 @@ def sample_per_class(data: SomeSource, num: int, seed: int) -> SomeSource:
     return data.take(order[chosen])
 
 
-# Of ImageNet's training images, in 0..1; networks for photographs are used to them.
+# Of ImageNet's training images, in 0..1, as pretrained networks expect.
 IMAGENET_MEAN, IMAGENET_SD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
@@ -92,7 +92,7 @@ class ChannelStats(NamedTuple):
 
 
 def channel_stats(source: Source) -> ChannelStats:
-    """Exact for images in memory; ImageNet's for files, which would all have to be decoded.
+    """Compute exact statistics of images in memory; for files, return ImageNet's.
 
     >>> channel_stats(Images(torch.tensor([[[[1, 3]]]], dtype=torch.uint8), torch.tensor([0])))
     ChannelStats(mean=[2.0], sd=[1.4142135623730951])
@@ -101,12 +101,12 @@ def channel_stats(source: Source) -> ChannelStats:
         return ChannelStats([255 * v for v in IMAGENET_MEAN], [255 * v for v in IMAGENET_SD])
     if source.images[:, :1].numel() < 2:
         refuse("channel_stats", "there must be two pixels or more", list(source.images.shape))
-    found = [_of_channel(channel) for channel in source.images.unbind(1)]
-    return ChannelStats([mean for mean, _ in found], [sd for _, sd in found])
+    means, sds = zip(*map(_mean_and_sd, source.images.unbind(1)), strict=True)
+    return ChannelStats(list(means), list(sds))
 
 
-def _of_channel(pixels: Tensor) -> tuple[float, float]:
-    """From how often each of the 256 values occurs: whole numbers, so nothing is rounded."""
+def _mean_and_sd(pixels: Tensor) -> tuple[float, float]:
+    """Compute both from the histogram of the 256 values: whole numbers, so nothing is rounded."""
     counts = torch.bincount(pixels.flatten(), minlength=256).tolist()
     num = sum(counts)
     total = sum(value * count for value, count in enumerate(counts))

@@ -1,148 +1,66 @@
-"""The head of a plain JPEG, read in two microseconds; Pillow takes thirty."""
+"""Image files before they are decoded: their size, orientation, and whether a JPEG is whole.
+
+The header of a plain JPEG is read here in two microseconds, where Pillow takes thirty; every other
+file is left to Pillow.
+"""
 
 import io
-import os
-import threading
 from typing import NamedTuple
 
 import numpy as np
 from PIL import ExifTags, Image, UnidentifiedImageError
 
 FRAMES = (0xC0, 0xC1, 0xC2)  # baseline, extended and progressive
-SCAN, EXIF_OR_XMP = 0xDA, 0xE1
-GREY, COLOUR = 1, 3  # components
-Data = bytes | memoryview  # of a file
-
-
-class JpegHead(NamedTuple):
-    """An image's size, and where its first scan begins in the file."""
-
-    height: int
-    width: int
-    scan: int
-
-
-def plain_jpeg(data: Data) -> JpegHead | None:
-    """The head of a JPEG of 8 bits, grey or in colour, with nothing that could turn it.
-
-    None of any other file, be it whole or broken: it is left to Pillow.
-    """
-    if data[:2] != b"\xff\xd8":
-        return None
-    try:
-        return _walk(data)
-    except IndexError:  # it ends in its head
-        return None
-
-
-def _walk(data: Data) -> JpegHead | None:
-    """From marker to marker: 0xff, what it is, and the length of what follows in two bytes."""
-    place, height, width = 2, 0, 0
-    while data[place] == 0xFF:
-        marker, length = data[place + 1], _number(data, place + 2)
-        if marker == SCAN:
-            return JpegHead(height, width, place + 2 + length) if height and width else None
-        if marker in FRAMES:
-            if data[place + 4] != 8 or data[place + 9] not in (GREY, COLOUR):
-                return None
-            height, width = _number(data, place + 5), _number(data, place + 7)
-        elif marker == EXIF_OR_XMP or not _is_passed_over(marker):
-            return None
-        place += 2 + length
-    return None
-
-
-def _is_passed_over(marker: int) -> bool:
-    """Tables, comments and notes of applications."""
-    return marker in (0xC4, 0xDB, 0xDD, 0xFE) or 0xE0 <= marker <= 0xEF
-
-
-def _number(data: Data, place: int) -> int:
-    return data[place] << 8 | data[place + 1]
-
-
-END = 0xD9
+SCAN, END, EXIF_OR_XMP = 0xDA, 0xD9, 0xE1
+GRAY, COLOR = 1, 3  # components
 SCAN_LENGTHS = (8, 10, 12, 14)  # 6 and 2 for each of its 1 to 4 components
-# Tables, the image's height, comments and notes of applications.
-SEGMENTS = frozenset((0xC4, 0xCC, 0xDB, 0xDC, 0xDD, 0xFE, *range(0xE0, 0xF0)))
+# Tables, comments and notes of applications, which a header may hold ...
+HEADER_SEGMENTS = frozenset((0xC4, 0xDB, 0xDD, 0xFE, *range(0xE0, 0xF0))) - {EXIF_OR_XMP}
+# ... and, besides, arithmetic coding, the image's height and EXIF between scans.
+SEGMENTS = HEADER_SEGMENTS | {0xCC, 0xDC, EXIF_OR_XMP}
+JPEGS = ("JPEG", "MPO")
+Data = bytes | memoryview  # of a file
 
 _IS_MARKER = np.ones(256, dtype=bool)
 _IS_MARKER[[0x00, 0xFF, *range(0xD0, 0xD8)]] = False  # after 0xff: itself, padding, restarts
 
 
-def check_scans(data: Data, scan: int) -> None:
-    """Raise the reason if a marker that cannot be there follows `scan`, or none ends the image.
-
-    A decoder fills the rest of a scan with grey from a marker on; not every one says so.
-    """
-    after = scan
-    for place in _markers(data, scan):
-        if place < after:  # within a segment, which may hold any bytes
-            continue
-        marker = data[place + 1]
-        if marker == END:
-            return
-        length = int.from_bytes(data[place + 2 : place + 4], "big")
-        after = place + 2 + length
-        if not _can_be(marker, length, data[after : after + 1]):
-            raise ValueError(f"a damaged JPEG: its image data holds a marker 0xff{marker:02x}")
-    raise ValueError("a truncated JPEG: its end marker is missing")
-
-
-def _can_be(marker: int, length: int, follows: Data) -> bool:
-    """Whether a segment is one: a scan's head is of few lengths, the others end at a marker."""
-    if marker == SCAN:
-        return length in SCAN_LENGTHS
-    return marker in SEGMENTS and follows in (b"\xff", b"")
-
-
-def _markers(data: Data, start: int) -> list[int]:
-    """Where 0xff stands before a byte that makes it a marker, in segments too."""
-    found = np.frombuffer(data, np.uint8)[start:]
-    places = np.flatnonzero(found[:-1] == 0xFF)
-    markers: list[int] = (places[_IS_MARKER[found[places + 1]]] + start).tolist()
-    return markers
-
-
-JPEGS = ("JPEG", "MPO")
-
-
 class ImageFile(NamedTuple):
-    """A file's bytes, and the height and width of the image as it is looked at."""
+    """A file's bytes, and the height and width of the upright image."""
 
     data: Data
     height: int
     width: int
     is_jpeg: bool
-    is_plain: bool = False  # a JPEG in grey or colour, stored upright
+    is_plain: bool = False  # a JPEG in gray or RGB, stored upright
     turned: bool = False  # stored mirrored or on its side, as EXIF says
 
     def image(self) -> Image.Image:
-        """Pillow's image, which decodes when its pixels are asked for."""
+        """Return Pillow's image, which decodes when its pixels are asked for."""
         return Image.open(io.BytesIO(self.data))
 
 
 def open_image(path: str) -> ImageFile:
-    """Read a file; see `describe`."""
+    """Read a file; see `parse_image`."""
     with open(path, "rb", buffering=0) as file:
-        return describe(file.read())
+        return parse_image(file.read())
 
 
-def describe(data: Data) -> ImageFile:
-    """What the head of a file says; what is no image, or a part of one, raises the reason why.
+def parse_image(data: Data) -> ImageFile:
+    """Read the header of a file; raise the reason if it is not a whole image.
 
-    A JPEG that ends before its end marker is such a part, and so is one with a marker amid its
-    image data: a window that does not reach what is missing could be decoded, but the same
-    file would fail, or be grey, in another epoch.
+    A JPEG without its end marker, or with a marker amid its image data, is refused: a window that
+    does not reach what is missing could be decoded, but the same file would fail, or be gray, in
+    another epoch.
     """
-    head = plain_jpeg(data)
-    if head is None:
-        return _open_with_pillow(data)
-    check_scans(data, head.scan)
-    return ImageFile(data, head.height, head.width, is_jpeg=True, is_plain=True)
+    header = parse_header(data)
+    if header is None:
+        return _parse_with_pillow(data)
+    check_scans(data, header.scan)
+    return ImageFile(data, header.height, header.width, is_jpeg=True, is_plain=True)
 
 
-def _open_with_pillow(data: Data) -> ImageFile:
+def _parse_with_pillow(data: Data) -> ImageFile:
     if not data:
         raise ValueError("an empty file")
     stream = io.BytesIO(data)
@@ -154,10 +72,6 @@ def _open_with_pillow(data: Data) -> ImageFile:
         raise ValueError(f"more than 8 bits a channel (mode {image.mode})")
     if image.format == "JPEG":
         check_scans(data, stream.tell())
-    return _described(data, image)
-
-
-def _described(data: Data, image: Image.Image) -> ImageFile:
     orientation = image.getexif().get(ExifTags.Base.Orientation, 1)
     turned = orientation in range(2, 9) and image.format != "TIFF"  # Pillow turns these itself
     width, height = reversed(image.size) if turned and orientation >= 5 else image.size
@@ -165,36 +79,75 @@ def _described(data: Data, image: Image.Image) -> ImageFile:
     return ImageFile(data, height, width, image.format in JPEGS, is_plain, turned)
 
 
-BLOCK = 8 * 2**20
+class JpegHeader(NamedTuple):
+    """An image's size, and where its first scan begins in the file."""
+
+    height: int
+    width: int
+    scan: int
 
 
-class FileMemory(threading.local):
-    """What was read stays until `clear`; each thread has memory of its own, which it keeps."""
+def parse_header(data: Data) -> JpegHeader | None:
+    """Return the header, or None if it is not a plain 8-bit JPEG, gray or RGB, without EXIF."""
+    if data[:2] != b"\xff\xd8":
+        return None
+    try:
+        return _walk_segments(data)
+    except IndexError:  # it ends in its header
+        return None
 
-    def __init__(self) -> None:
-        self._blocks: list[memoryview] = []
-        self.clear()
 
-    def clear(self) -> None:
-        """Let the next files overwrite those that were read."""
-        self._block = self._used = 0
+def _walk_segments(data: Data) -> JpegHeader | None:
+    """Go from marker to marker: 0xff, its kind, and the length of what follows in two bytes."""
+    position, height, width = 2, 0, 0
+    while data[position] == 0xFF:
+        marker, length = data[position + 1], _read_uint16(data, position + 2)
+        if marker == SCAN:
+            has_size = height and width
+            return JpegHeader(height, width, position + 2 + length) if has_size else None
+        if marker in FRAMES:
+            if data[position + 4] != 8 or data[position + 9] not in (GRAY, COLOR):
+                return None
+            height, width = _read_uint16(data, position + 5), _read_uint16(data, position + 7)
+        elif marker not in HEADER_SEGMENTS:
+            return None
+        position += 2 + length
+    return None
 
-    def read(self, path: str) -> memoryview:
-        """All bytes of a file."""
-        with open(path, "rb", buffering=0) as file:
-            room = self._room(os.fstat(file.fileno()).st_size)
-            num = 0
-            while read := file.readinto(room[num:]):  # of large files it reads a part at a time
-                num += read
-        return room[:num]
 
-    def _room(self, size: int) -> memoryview:
-        """Bytes that nobody uses."""
-        if size > BLOCK:  # too rare to be kept
-            return memoryview(bytearray(size))
-        if self._used + size > BLOCK:
-            self._block, self._used = self._block + 1, 0
-        if self._block == len(self._blocks):
-            self._blocks.append(memoryview(bytearray(BLOCK)))
-        self._used += size
-        return self._blocks[self._block][self._used - size : self._used]
+def _read_uint16(data: Data, position: int) -> int:
+    return data[position] << 8 | data[position + 1]
+
+
+def check_scans(data: Data, scan: int) -> None:
+    """Raise if the image data from `scan` on holds an impossible marker, or no end marker.
+
+    A decoder fills the rest of a scan with gray from such a marker on; not every one says so.
+    """
+    segment_end = scan
+    for position in _find_markers(data, scan):
+        if position < segment_end:  # within a segment, which may hold any bytes
+            continue
+        marker = data[position + 1]
+        if marker == END:
+            return
+        length = int.from_bytes(data[position + 2 : position + 4], "big")
+        segment_end = position + 2 + length
+        if not _is_segment(marker, length, data[segment_end : segment_end + 1]):
+            raise ValueError(f"a damaged JPEG: its image data holds a marker 0xff{marker:02x}")
+    raise ValueError("a truncated JPEG: its end marker is missing")
+
+
+def _is_segment(marker: int, length: int, next_byte: Data) -> bool:
+    """Whether a segment is valid: a scan's header has few lengths, the others end at a marker."""
+    if marker == SCAN:
+        return length in SCAN_LENGTHS
+    return marker in SEGMENTS and next_byte in (b"\xff", b"")
+
+
+def _find_markers(data: Data, start: int) -> list[int]:
+    """Return where 0xff stands before a byte that makes it a marker, in segments too."""
+    content = np.frombuffer(data, np.uint8)[start:]
+    positions = np.flatnonzero(content[:-1] == 0xFF)
+    markers: list[int] = (positions[_IS_MARKER[content[positions + 1]]] + start).tolist()
+    return markers

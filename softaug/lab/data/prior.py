@@ -1,4 +1,4 @@
-"""Where the mass goes that a soft label takes from the true class: a row for each class."""
+"""Priors of soft labels: where the mass goes that is taken from the true class, by class."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ _REMEDY = "make one with `softaug curves confusion`"
 
 
 def read_prior(source: str, class_names: Sequence[str]) -> Tensor:
-    """The prior [C, C] for `SoftLoss(prior=...)`, checked against the classes it is used for.
+    """Read the prior [C, C] for `SoftLoss(prior=...)`, checked against the data's classes.
 
     `source` is a file of `softaug curves confusion`, or "coarse": CIFAR-100's groups.
 
@@ -33,48 +33,55 @@ def read_prior(source: str, class_names: Sequence[str]) -> Tensor:
     path = Path(source)
     content = _read(path)
     _check_names(path, content["class_names"], class_names)
-    return _rows(path, content["rows"], len(class_names))
+    return _parse_rows(path, content["rows"], len(class_names))
 
 
 def coarse_prior(class_names: Sequence[str], smoothing: float = _SMOOTHING) -> Tensor:
-    """Rows that spread the mass over the five classes of the true class's group, itself too.
+    """Spread the mass over the five classes of the true class's group, itself included.
 
-    The share `smoothing` of it goes to all 100 classes alike.
+    The share `smoothing` of it goes to all 100 classes equally.
     """
     _check_cifar100(class_names)
     group = torch.tensor(COARSE_OF_FINE)
-    return guess((group[:, None] == group).double(), smoothing)
+    return confusion_prior((group[:, None] == group).double(), smoothing)
 
 
-def guess(mass: Tensor, smoothing: float = _SMOOTHING) -> Tensor:
-    """Rows that sum to 1 from how often each class is taken for which, [C, C].
+def confusion_prior(counts: Tensor, smoothing: float = _SMOOTHING) -> Tensor:
+    """Turn confusion counts [C, C], a row for each true class, into rows that sum to 1.
 
-    The true class is one guess among others: it gets as much as the likeliest wrong class.
-    That the network still prefers it is information from the image, which `retained` counts;
-    less would make a wrong class the likeliest. The share `smoothing` goes to all alike.
+    The true class gets as much as the most frequent wrong class. That the network prefers it to
+    others is information from the image, which `retained` counts; less would make a wrong class
+    the most probable. The share `smoothing` goes to all classes equally.
 
-    >>> guess(torch.tensor([[8.0, 2.0, 0.0], [0.0, 5.0, 5.0], [1.0, 1.0, 0.0]]), smoothing=0.0)
+    >>> counts = torch.tensor([[8.0, 2.0, 0.0], [0.0, 5.0, 5.0], [1.0, 1.0, 0.0]])
+    >>> confusion_prior(counts, smoothing=0.0)
     tensor([[0.5000, 0.5000, 0.0000],
             [0.0000, 0.5000, 0.5000],
             [0.3333, 0.3333, 0.3333]], dtype=torch.float64)
     """
-    check_share("guess", "smoothing", smoothing)
-    others = mass.double().clone().fill_diagonal_(0)
+    check_share("confusion_prior", "smoothing", smoothing)
+    others = counts.double().clone().fill_diagonal_(0)
     rows = others + others.max(1).values.diag()
     uniform = torch.full_like(rows, 1 / len(rows))
     total = rows.sum(1, keepdim=True)
-    shares = torch.where(total > 0, rows / total, uniform)  # never taken for another: unknown
+    shares = torch.where(total > 0, rows / total, uniform)  # never confused: unknown
     return (1 - smoothing) * shares + smoothing * uniform
 
 
 def describe_prior(
     rows: Tensor, class_names: Sequence[str], about: dict[str, Any]
 ) -> dict[str, Any]:
-    """The content of a prior's file."""
-    # Nine digits: rows of thousands of classes still sum to 1 within what is let pass.
-    shown = [[round(share, 9) for share in row] for row in rows.tolist()]
+    """Build the content of a prior's file."""
+    # Nine digits: rows of thousands of classes still sum to 1 within the tolerance.
+    rounded = [[round(share, 9) for share in row] for row in rows.tolist()]
     names = list(class_names)
-    return {"schema": SCHEMA, "kind": "prior", "class_names": names, "rows": shown, "about": about}
+    return {
+        "schema": SCHEMA,
+        "kind": "prior",
+        "class_names": names,
+        "rows": rounded,
+        "about": about,
+    }
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -82,8 +89,8 @@ def _read(path: Path) -> dict[str, Any]:
         refuse("read_prior", f'source must be "coarse" or a file, {path}', "no such file", _REMEDY)
     try:
         content = json.loads(path.read_text())
-    except ValueError as broken:
-        refuse("read_prior", f"{path} must be JSON", broken, _REMEDY)
+    except ValueError as error:
+        refuse("read_prior", f"{path} must be JSON", error, _REMEDY)
     kind = content.get("kind") if isinstance(content, dict) else None
     if kind != "prior" or content.get("schema") != SCHEMA:
         rule = f'{path} must be of kind "prior", schema {SCHEMA}'
@@ -94,21 +101,21 @@ def _read(path: Path) -> dict[str, Any]:
     return dict(content)
 
 
-def _check_names(path: Path, found: Any, wanted: Sequence[str]) -> None:
-    if not isinstance(found, list) or len(found) != len(wanted):
-        num = len(found) if isinstance(found, list) else describe(found)
+def _check_names(path: Path, names: Any, wanted: Sequence[str]) -> None:
+    if not isinstance(names, list) or len(names) != len(wanted):
+        num = len(names) if isinstance(names, list) else describe(names)
         rule = f"{path} must be for the data's {len(wanted)} classes"
         refuse("read_prior", rule, f"one for {num}", _REMEDY)
-    for label, (theirs, ours) in enumerate(zip(found, wanted, strict=True)):
+    for label, (theirs, ours) in enumerate(zip(names, wanted, strict=True)):
         if theirs != ours:
             refuse("read_prior", f"class {label} of {path} must be {ours!r}", repr(theirs), _REMEDY)
 
 
-def _rows(path: Path, rows: Any, num_classes: int) -> Tensor:
+def _parse_rows(path: Path, rows: Any, num_classes: int) -> Tensor:
     try:
         table = torch.tensor(rows, dtype=torch.float64)
-    except (TypeError, ValueError) as odd:
-        refuse("read_prior", f"rows of {path} must be numbers", odd)
+    except (TypeError, ValueError) as error:
+        refuse("read_prior", f"rows of {path} must be numbers", error)
     if table.shape != (num_classes, num_classes):
         refuse("read_prior", f"rows of {path} must be {[num_classes] * 2}", list(table.shape))
     if not bool((table >= 0).all()):

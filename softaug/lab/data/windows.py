@@ -1,5 +1,7 @@
-"""Windows of image files: drawn from the sizes in their heads, then only they are decoded."""
+"""Windows of image files: drawn from the sizes in their headers, then only they are decoded."""
 
+import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, NoReturn, ParamSpec, TypeVar
 
@@ -9,17 +11,17 @@ from torch import Tensor
 
 from softaug.checks import refuse
 from softaug.draws import DrawKey
-from softaug.lab.data.decoding import Decode, decoder
-from softaug.lab.data.jpeg import FileMemory, ImageFile, describe
+from softaug.lab.data.decoding import Decode, get_decoder
+from softaug.lab.data.jpeg import ImageFile, parse_image
 from softaug.transforms.windows import WindowCrop, WindowParams, visible_part
 
-MOST_BYTES = 64 * 2**20  # of files that are open at a time: 600 of ImageNet's
-MOST_LISTED = 20
+MAX_OPEN_BYTES = 64 * 2**20  # of files in memory at a time: 600 of ImageNet's
+BLOCK = 8 * 2**20  # bytes of a buffer
+MAX_LISTED = 20
 REMEDY = (
     "`softaug data folder:PATH --decode` names all that cannot: remove them, or choose a batch so "
     "large that each process gets others too"
 )
-_memory = FileMemory()
 Args = ParamSpec("Args")
 Result = TypeVar("Result")
 
@@ -34,99 +36,106 @@ class WindowBatch(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What `WindowCrop.resize` takes: what is visible of a window, its corners, the part's place.
+    """The arguments of `WindowCrop.resize`, in pixels of the image as large as it was decoded."""
 
-    Corners and place are in the image, as large as that was decoded.
-    """
-
-    pixels: Tensor  # [3, h, w] uint8, colours side by side in memory
-    corners: list[int]
-    place: tuple[int, int]  # x, y
+    pixels: Tensor  # [3, h, w] uint8, what is visible of the window, channels last in memory
+    corners: list[int]  # of the window
+    offset: tuple[int, int]  # x, y of the visible part
 
 
 def read_windows(paths: Sequence[str], crop: WindowCrop, key: DrawKey, skip: bool) -> WindowBatch:
-    """One window of each file; `key.index` belongs to `paths`.
+    """Read one window of each file; `key.index` belongs to `paths`.
 
-    A file that cannot be read is refused by name, or skipped; no other's window changes.
+    A file that cannot be read is refused by name, or skipped; no other window changes.
     """
-    index = _check_index(key, len(paths))
-    decode, errors = decoder(), ReadErrors(paths, skip)
-    # In memory as windows are resized; NumPy asks for large pages, which are there sooner.
+    index = torch.as_tensor(key.index)
+    if index.shape != (len(paths),):
+        rule = f"key.index must hold a number for each of {len(paths)} files"
+        refuse("folder", rule, list(index.shape))
+    decode, errors = get_decoder(), ReadErrors(paths, skip)
+    # Channels last, as windows are resized; NumPy asks for large pages, which are there sooner.
     memory = np.empty((len(paths), crop.size, crop.size, 3), np.uint8)
     batch = torch.from_numpy(memory).permute(0, 3, 1, 2)
     rows: list[int] = []
     drawn: list[list[Tensor]] = []
-    for opened in _stretches(paths, errors):
-        params = _draw(opened, crop, key._replace(index=index[list(opened)]))
-        kept = []
-        for place, (row, corners) in enumerate(zip(opened, params.boxes.tolist(), strict=True)):
-            part = errors.attempt(row, decode_part, decode, opened[row], corners, crop.size)
+    for files in _open_in_groups(paths, errors):
+        params = _draw(files, crop, key._replace(index=index[list(files)]))
+        decoded = []
+        for number, (row, corners) in enumerate(zip(files, params.boxes.tolist(), strict=True)):
+            part = errors.attempt(row, decode_part, decode, files[row], corners, crop.size)
             if part is not None:
                 crop.resize(*part, batch[len(rows)])
                 rows.append(row)
-                kept.append(place)
-        drawn.append([values[kept] for values in params])
-    errors.check(len(rows))
+                decoded.append(number)
+        drawn.append([values[decoded] for values in params])
+    errors.refuse_empty(len(rows))
     params = WindowParams(*map(torch.cat, zip(*drawn, strict=True)))
     return WindowBatch(batch[: len(rows)], params, torch.tensor(rows), errors.reasons())
 
 
-def _stretches(paths: Sequence[str], errors: "ReadErrors") -> Iterator[dict[int, ImageFile]]:
-    """The files that can be opened, by row; so many at a time that their bytes fit in memory."""
-    opened: dict[int, ImageFile] = {}
+def _open_in_groups(paths: Sequence[str], errors: "ReadErrors") -> Iterator[dict[int, ImageFile]]:
+    """Yield the files that can be opened, by row; as many at a time as fit in memory."""
+    files: dict[int, ImageFile] = {}
     num_bytes = 0
-    _memory.clear()
+    _buffer.clear()
     for row, path in enumerate(paths):
         file = errors.attempt(row, _open, path)
         if file is not None:
-            opened[row] = file
+            files[row] = file
             num_bytes += len(file.data)
-        if num_bytes > MOST_BYTES:
-            yield opened
-            opened, num_bytes = {}, 0
-            _memory.clear()
-    if opened:
-        yield opened
+        if num_bytes > MAX_OPEN_BYTES:
+            yield files
+            files, num_bytes = {}, 0
+            _buffer.clear()
+    if files:
+        yield files
 
 
 def _open(path: str) -> ImageFile:
-    return describe(_memory.read(path))
+    return parse_image(_buffer.read(path))
+
+
+def _draw(files: Mapping[int, ImageFile], crop: WindowCrop, key: DrawKey) -> WindowParams:
+    heights = torch.tensor([file.height for file in files.values()], dtype=torch.int64)
+    widths = torch.tensor([file.width for file in files.values()], dtype=torch.int64)
+    return crop.draw_for(heights, widths, key)
 
 
 class ReadErrors:
-    """Work on files of which some may be broken: they are refused by name, or remembered."""
+    """Collects the errors of broken files, or refuses the first of them by name."""
 
     def __init__(self, paths: Sequence[str], skip: bool) -> None:
         self._paths, self._skip = paths, skip
-        self._broken: dict[int, Exception] = {}
+        self._errors: dict[int, Exception] = {}
 
     def attempt(
-        self, row: int, work: Callable[Args, Result], *args: Args.args, **options: Args.kwargs
+        self, row: int, read: Callable[Args, Result], *args: Args.args, **options: Args.kwargs
     ) -> Result | None:
-        """What `work` gives, or None."""
+        """Return what `read` returns, or None for a broken file."""
         try:
-            return work(*args, **options)
+            return read(*args, **options)
         except MemoryError:  # not the file's fault
             raise
-        except Exception as broken:  # what a broken file raises depends on its format
+        except Exception as error:  # what a broken file raises depends on its format
             if not self._skip:
-                refuse_file(self._paths[row], broken)
-            self._broken[row] = broken
+                refuse_file(self._paths[row], error)
+            self._errors[row] = error
             return None
 
     def reasons(self) -> tuple[str, ...]:
-        return tuple(f"{self._paths[row]}: {self._broken[row]}" for row in sorted(self._broken))
+        """List the broken files, each "PATH: reason"."""
+        return tuple(f"{self._paths[row]}: {self._errors[row]}" for row in sorted(self._errors))
 
-    def check(self, num_read: int) -> None:
+    def refuse_empty(self, num_read: int) -> None:
         """Refuse a batch of which nothing could be read."""
-        if self._broken and not num_read:
-            rule = f"some of {len(self._broken)} files must be images that can be read"
+        if self._errors and not num_read:
+            rule = f"some of {len(self._errors)} files must be images that can be read"
             refuse("folder", rule, format_list(self.reasons()), REMEDY)
 
 
 def format_list(reasons: tuple[str, ...]) -> str:
-    """The first of them, as many as one reads."""
-    return "; ".join([*reasons[:MOST_LISTED], *(["..."] if len(reasons) > MOST_LISTED else [])])
+    """Join the first `MAX_LISTED` reasons."""
+    return "; ".join([*reasons[:MAX_LISTED], *(["..."] if len(reasons) > MAX_LISTED else [])])
 
 
 def refuse_file(path: str, reason: Exception) -> NoReturn:
@@ -135,7 +144,7 @@ def refuse_file(path: str, reason: Exception) -> NoReturn:
 
 
 def decode_part(decode: Decode, file: ImageFile, corners: list[int], size: int) -> Part:
-    """What the window with these corners shows of a file, to be resized to size x size.
+    """Decode what the window with these corners shows of a file, to be resized to size x size.
 
     A JPEG is decoded at 1/2, 1/4 or 1/8 of its size if the window keeps twice `size` pixels
     on each edge; its corners are then rounded, by a quarter of a pixel of the result at most.
@@ -153,10 +162,10 @@ def decode_part(decode: Decode, file: ImageFile, corners: list[int], size: int) 
 
 
 def choose_jpeg_scale(file: ImageFile, edge: int, size: int) -> int:
-    """How many times smaller a JPEG can be decoded so that `edge` keeps twice `size` pixels.
+    """Choose how many times smaller a JPEG is decoded: `edge` keeps at least twice `size` pixels.
 
-    1, 2, 4 or 8; always 1 for other files, and for those that are turned: what is rounded up
-    at an edge would move to the other one.
+    1, 2, 4 or 8; always 1 for other files, and for those that are turned: what is rounded up at
+    an edge would move to the opposite one.
     """
     if not file.is_jpeg or file.turned or edge < 4 * size:
         return 1
@@ -164,14 +173,36 @@ def choose_jpeg_scale(file: ImageFile, edge: int, size: int) -> int:
     return max((scale for scale in (2, 4, 8) if scale <= most), default=1)
 
 
-def _draw(files: Mapping[int, ImageFile], crop: WindowCrop, key: DrawKey) -> WindowParams:
-    heights = torch.tensor([file.height for file in files.values()], dtype=torch.int64)
-    widths = torch.tensor([file.width for file in files.values()], dtype=torch.int64)
-    return crop.draw_for(heights, widths, key)
+class FileBuffer(threading.local):
+    """Memory that files are read into, used again after `clear`; each thread has its own."""
+
+    def __init__(self) -> None:
+        self._blocks: list[memoryview] = []
+        self.clear()
+
+    def clear(self) -> None:
+        """Let the next files overwrite the earlier ones."""
+        self._block = self._used = 0
+
+    def read(self, path: str) -> memoryview:
+        """Read all bytes of a file."""
+        with open(path, "rb", buffering=0) as file:
+            buffer = self._allocate(os.fstat(file.fileno()).st_size)
+            num = 0
+            while read := file.readinto(buffer[num:]):  # of large files it reads a part at a time
+                num += read
+        return buffer[:num]
+
+    def _allocate(self, size: int) -> memoryview:
+        """Return bytes that are not in use."""
+        if size > BLOCK:  # too rare to be reused
+            return memoryview(bytearray(size))
+        if self._used + size > BLOCK:
+            self._block, self._used = self._block + 1, 0
+        if self._block == len(self._blocks):
+            self._blocks.append(memoryview(bytearray(BLOCK)))
+        self._used += size
+        return self._blocks[self._block][self._used - size : self._used]
 
 
-def _check_index(key: DrawKey, num: int) -> Tensor:
-    index = torch.as_tensor(key.index)
-    if index.shape != (num,):
-        refuse("folder", f"key.index must hold a number for each of {num} files", list(index.shape))
-    return index
+_buffer = FileBuffer()

@@ -9,7 +9,7 @@ from PIL import Image
 
 from softaug.lab.data import decoding
 from softaug.lab.data import decoding as pillow
-from softaug.lab.data.decoding import decoder, is_installed
+from softaug.lab.data.decoding import get_decoder, is_installed
 from softaug.lab.data.jpeg import open_image
 from softaug.lab.io import silent_stderr
 
@@ -30,7 +30,7 @@ def saved(folder, image, **options):
 
 def decoded(file, box, scale=1, way=None):
     """Pixels [3, h, w] of a box, by the decoder that is chosen or by `way`."""
-    return torch.from_numpy((way or decoder())(file, box, scale)).permute(2, 0, 1)
+    return torch.from_numpy((way or get_decoder())(file, box, scale)).permute(2, 0, 1)
 
 
 def boxes():
@@ -103,37 +103,37 @@ def test_what_nvimgcodec_cannot_decode_is_left_to_pillow(tmp_path, monkeypatch):
 def test_pillow_is_taken_where_nvimgcodec_is_not_installed(monkeypatch):
     monkeypatch.delenv("SOFTAUG_DECODER", raising=False)
     monkeypatch.setattr(decoding, "find_spec", lambda name: None)
-    decoding._made.cache_clear()
-    assert decoder() is pillow.decode
-    decoding._made.cache_clear()
+    decoding._make_decoder.cache_clear()
+    assert get_decoder() is pillow.decode
+    decoding._make_decoder.cache_clear()
 
 
 @needs_nvimgcodec
 def test_nvimgcodec_is_taken_where_it_is_installed_and_made_once(monkeypatch):
     monkeypatch.delenv("SOFTAUG_DECODER", raising=False)
-    assert isinstance(decoder(), decoding.NvImageCodec)
-    assert decoder() is decoder()
+    assert isinstance(get_decoder(), decoding.NvImageCodec)
+    assert get_decoder() is get_decoder()
 
 
 def test_a_decoder_is_chosen_by_name_and_a_wrong_name_is_refused(monkeypatch):
     monkeypatch.setenv("SOFTAUG_DECODER", "pillow")
-    assert decoder() is pillow.decode
+    assert get_decoder() is pillow.decode
     monkeypatch.setenv("SOFTAUG_DECODER", "pilow")
     with pytest.raises(ValueError, match=r"got 'pilow'; did you mean 'pillow'\?"):
-        decoder()
+        get_decoder()
 
 
 @needs_nvimgcodec
 def test_a_forked_process_makes_its_own(monkeypatch):
     monkeypatch.setenv("SOFTAUG_DECODER", "nvimgcodec")
-    here = decoder()
+    here = get_decoder()
     monkeypatch.setattr(os, "getpid", lambda: -1)
-    assert decoder() is not here
+    assert get_decoder() is not here
 
 
 @needs_nvimgcodec
 def test_its_complaints_about_missing_gpu_libraries_are_not_shown():
-    code = "from softaug.lab.data.decoding import decoder; print(decoder())"
+    code = "from softaug.lab.data.decoding import get_decoder; print(get_decoder())"
     environment = {**os.environ, "SOFTAUG_DECODER": "nvimgcodec"}
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
@@ -159,6 +159,6 @@ def test_pixels_are_rgb_bytes_as_many_as_the_box_has(tmp_path, way, monkeypatch)
         pytest.skip("nvImageCodec is not installed")
     monkeypatch.setenv("SOFTAUG_DECODER", way)
     file = saved(tmp_path, Image.new("RGB", (16, 16), (200, 100, 50)), quality=100)
-    pixels = decoder()(file, (4, 3, 8, 5))
+    pixels = get_decoder()(file, (4, 3, 8, 5))
     assert (pixels.shape, pixels.dtype) == ((2, 4, 3), np.uint8)
     assert np.abs(pixels.astype(int) - [200, 100, 50]).max() <= 2

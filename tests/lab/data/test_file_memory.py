@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from softaug.lab.data import jpeg as file_memory
-from softaug.lab.data.jpeg import FileMemory
+from softaug.lab.data import windows as file_memory
+from softaug.lab.data.windows import FileBuffer as FileMemory
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 import torch
 from PIL import Image
 
-from softaug.lab.data.decoding import decoder, is_installed
-from softaug.lab.data.jpeg import open_image, plain_jpeg
+from softaug.lab.data.decoding import get_decoder, is_installed
+from softaug.lab.data.jpeg import open_image, parse_header
 
 WAYS = ["pillow", "nvimgcodec"] if is_installed() else ["pillow"]
 
@@ -43,7 +43,7 @@ def picture(mode="RGB", size=(40, 24)):
 
 
 def pixels(file, box=None, scale=1):
-    found = decoder()(file, box or (0, 0, file.width, file.height), scale)
+    found = get_decoder()(file, box or (0, 0, file.width, file.height), scale)
     return torch.from_numpy(found).permute(2, 0, 1)
 
 
@@ -188,7 +188,7 @@ def test_more_than_eight_bits_are_refused(opened, dtype):
 @pytest.mark.parametrize("extra", [{}, {"comment": b"c" * 900}, {"icc_profile": b"p" * 70000}])
 def test_the_head_of_a_plain_jpeg_says_what_pillow_says(mode, options, extra):
     content = encoded(picture(mode, (41, 23)), **options, **extra)
-    head = plain_jpeg(content)
+    head = parse_header(content)
     assert (head.width, head.height) == (41, 23)
     stream = io.BytesIO(content)
     Image.open(stream)
@@ -209,4 +209,4 @@ def test_the_head_of_a_plain_jpeg_says_what_pillow_says(mode, options, extra):
     ],
 )
 def test_every_other_head_is_left_to_pillow(content):
-    assert plain_jpeg(content) is None
+    assert parse_header(content) is None

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from softaug.lab.data.jpeg import check_scans, plain_jpeg
+from softaug.lab.data.jpeg import check_scans, parse_header
 
 END = b"\xff\xd9"
 
@@ -28,7 +28,7 @@ def test_whole_files_pass(progressive, subsampling, restarts):
         restart_marker_blocks=restarts,
     )
     assert (b"\xff\xd0" in content) == bool(restarts)
-    check_scans(content, plain_jpeg(content).scan)
+    check_scans(content, parse_header(content).scan)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_scans_that_nothing_ends_are_truncated(scan):
 @pytest.mark.parametrize("progressive", [False, True])
 def test_random_bytes_in_the_middle_are_noticed(progressive):
     content = jpeg(quality=100, progressive=progressive)
-    scan, random = plain_jpeg(content).scan, np.random.default_rng(1)
+    scan, random = parse_header(content).scan, np.random.default_rng(1)
     for start in random.integers(scan, len(content) - 2100, 50).tolist():
         damaged = content[:start] + random.bytes(2048) + content[start + 2048 :]
         with pytest.raises(ValueError, match="JPEG"):

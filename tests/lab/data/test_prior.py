@@ -6,7 +6,7 @@ import torch
 
 from softaug import SoftLabel, SoftLoss
 from softaug.lab.data.cifar import COARSE_OF_FINE, RELEASES
-from softaug.lab.data.prior import coarse_prior, describe_prior, guess, read_prior
+from softaug.lab.data.prior import coarse_prior, confusion_prior, describe_prior, read_prior
 
 NAMES = ["cat", "dog", "ship"]
 ROWS = [[0.5, 0.5, 0.0], [0.4, 0.4, 0.2], [0.25, 0.25, 0.5]]
@@ -43,26 +43,26 @@ def slow_guess(mass, smoothing):
 def test_a_guess_is_the_slow_rule():
     mass = torch.rand(6, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     expected = torch.tensor(slow_guess(mass.tolist(), 0.2), dtype=torch.float64)
-    torch.testing.assert_close(guess(mass, 0.2), expected)
+    torch.testing.assert_close(confusion_prior(mass, 0.2), expected)
 
 
 def test_no_class_is_likelier_than_the_true_one():
-    rows = guess(torch.rand(8, 8, generator=torch.Generator().manual_seed(1)))
+    rows = confusion_prior(torch.rand(8, 8, generator=torch.Generator().manual_seed(1)))
     assert torch.equal(rows.diagonal(), rows.max(1).values)
     torch.testing.assert_close(rows.sum(1), torch.ones(8, dtype=torch.float64))
 
 
 def test_smoothing_ends_at_uniform():
-    assert guess(torch.eye(4) + 1, smoothing=1.0).eq(0.25).all()
+    assert confusion_prior(torch.eye(4) + 1, smoothing=1.0).eq(0.25).all()
 
 
 def test_a_class_never_taken_for_another_is_spread_evenly():
-    assert guess(torch.eye(4), smoothing=0.0).eq(0.25).all()
+    assert confusion_prior(torch.eye(4), smoothing=0.0).eq(0.25).all()
 
 
 def test_smoothing_outside_0_to_1_is_refused():
-    with pytest.raises(ValueError, match=r"guess: smoothing must be a number in 0\.\.1"):
-        guess(torch.ones(2, 2), smoothing=1.5)
+    with pytest.raises(ValueError, match=r"confusion_prior: smoothing must be a number in 0\.\.1"):
+        confusion_prior(torch.ones(2, 2), smoothing=1.5)
 
 
 def test_coarse_rows_stay_in_the_group_but_for_the_smoothing(names):
@@ -95,7 +95,7 @@ def test_a_file_is_read_back_and_serves_the_loss(tmp_path):
 
 def test_a_file_of_many_classes_is_read_back(tmp_path):
     mass = torch.rand(700, 700, generator=torch.Generator().manual_seed(0))
-    rows, names = guess(mass), [f"class{label}" for label in range(700)]
+    rows, names = confusion_prior(mass), [f"class{label}" for label in range(700)]
     (tmp_path / "prior.json").write_text(json.dumps(describe_prior(rows, names, about={})))
     found = read_prior(str(tmp_path / "prior.json"), names)
     torch.testing.assert_close(found, rows.float(), rtol=0, atol=1e-8)

@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, Dataset
 from torchvision.transforms.v2 import RandAugment
 
 from softaug import DrawKey, SoftResizedCrop, UniformResizedCrop
-from softaug.lab.data.decoding import decoder, is_installed
+from softaug.lab.data.decoding import get_decoder, is_installed
 from softaug.lab.data.folder import open_folder
 from softaug.lab.data.jpeg import open_image
 from softaug.lab.data.windows import choose_jpeg_scale, decode_part, read_windows
@@ -244,7 +244,7 @@ def ramps(tmp_path):
 )
 def test_a_window_decoded_smaller_shows_the_same_place(ramps, corners):
     crop = SoftResizedCrop(50)
-    part = decode_part(decoder(), open_image(ramps), corners, 50)
+    part = decode_part(get_decoder(), open_image(ramps), corners, 50)
     assert part.corners != corners  # it is smaller
     found, expected = resized(crop, *part), window_of(whole(ramps), corners, crop)
     # Half a pixel of the result is at most 1001 / 50 / 2 / 4 = 2.5 grey levels.
@@ -269,13 +269,13 @@ def resized(crop, *part):
 
 @pytest.mark.parametrize("corners", [[1000, 802, 1801, 1603], [-800, -800, 1, 1]])
 def test_a_corner_pixel_is_still_seen_in_a_window_decoded_smaller(ramps, corners):
-    part = decode_part(decoder(), open_image(ramps), corners, 50)
+    part = decode_part(get_decoder(), open_image(ramps), corners, 50)
     assert part.pixels.shape == (3, 1, 1)
     expected = whole(ramps)[:, -1, -1] if corners[0] > 0 else whole(ramps)[:, 0, 0]
     assert (part.pixels[:, 0, 0].int() - expected).abs().max() <= 3
     left, top, right, bottom = part.corners
     corner = (0, 0) if corners[0] > 0 else (right - left - 1, bottom - top - 1)
-    assert (part.place[0] - left, part.place[1] - top) == corner  # of the window
+    assert (part.offset[0] - left, part.offset[1] - top) == corner  # of the window
 
 
 class Windows(Dataset):

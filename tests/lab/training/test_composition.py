@@ -8,7 +8,7 @@ import pytest
 import torch
 from one_step import CLASSES, take_step
 
-from softaug.lab.data.prior import describe_prior, guess
+from softaug.lab.data.prior import confusion_prior, describe_prior
 from softaug.lab.io import write_json
 from softaug.lab.recipes import (
     Augment,
@@ -55,7 +55,9 @@ def prior(tmp_path_factory):
     """A prior for the ten classes, where the recipe looks for it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("prior"))
-        write_json(describe_prior(guess(torch.rand(10, 10)), CLASSES, {}), Path("prior.json"))
+        write_json(
+            describe_prior(confusion_prior(torch.rand(10, 10)), CLASSES, {}), Path("prior.json")
+        )
         yield
 
 
