@@ -1,27 +1,42 @@
+"""Images in folders: listing, reading, ImageNet's layout, names of classes, bad files."""
+
+import io
 import os
 import pickle
+import random
+import shutil
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 from torch.utils.data import DataLoader
+from torchvision.datasets import ImageFolder
+from torchvision.models import ResNet50_Weights
 
-from softaug.lab.data.folder import open_folder, read_image
-from softaug.lab.data.images import hold_out
+from softaug.lab.data.check import data
+from softaug.lab.data.folder import (
+    IMAGENETTE,
+    check_files,
+    name_classes,
+    open_folder,
+    read_image,
+)
+from softaug.lab.data.images import Images, hold_out
+from softaug.lab.data.load import load
 
 
-def save(path, colour=(10, 20, 30), size=(8, 8)):
+def save(path, color=(10, 20, 30), size=(8, 8)):
     path.parent.mkdir(parents=True, exist_ok=True)
-    Image.new("RGB", size, colour).save(path)
+    Image.new("RGB", size, color).save(path)
 
 
 @pytest.fixture
 def tree(tmp_path):
     """Two classes; the red of an image tells which it is."""
-    for part in ("train", "val"):
+    for split in ("train", "val"):
         for number, file in enumerate(("cat/b.png", "cat/a.png", "ant/sub/c.PNG", "ant/d.bmp")):
-            save(tmp_path / part / file, (number, 0, 0))
+            save(tmp_path / split / file, (number, 0, 0))
     return tmp_path
 
 
@@ -29,13 +44,13 @@ def reds(source):
     return source.fetch(torch.arange(len(source.labels)))[:, 0, 0, 0].tolist()
 
 
-def test_classes_and_images_are_in_the_order_of_their_names(tree):
-    data = open_folder(tree, size=4)
-    assert data.class_names == ("ant", "cat")
-    assert data.train.labels.tolist() == [0, 0, 1, 1]
-    assert data.train.labels.dtype == torch.int64
-    assert reds(data.train) == [3, 2, 1, 0]  # ant/d.bmp, ant/sub/c.PNG, cat/a.png, cat/b.png
-    assert reds(data.test) == [3, 2, 1, 0]
+def test_classes_and_images_are_sorted_by_name(tree):
+    found = open_folder(tree, size=4)
+    assert found.class_names == ("ant", "cat")
+    assert found.train.labels.tolist() == [0, 0, 1, 1]
+    assert found.train.labels.dtype == torch.int64
+    assert reds(found.train) == [3, 2, 1, 0]  # ant/d.bmp, ant/sub/c.PNG, cat/a.png, cat/b.png
+    assert reds(found.test) == [3, 2, 1, 0]
 
 
 def test_images_are_fetched_and_taken_in_the_order_of_the_index(tree):
@@ -50,27 +65,20 @@ def test_images_are_fetched_and_taken_in_the_order_of_the_index(tree):
     assert sorted(reds(rest) + reds(held)) == [0, 1, 2, 3]
 
 
-def test_a_folder_of_classes_has_no_test_part(tree):
-    data = open_folder(tree / "train", size=4)
-    assert data.test is None
-    assert data.class_names == ("ant", "cat")
-
-
-def test_val_goes_before_test_and_test_is_taken_without_it(tree):
+def test_the_test_split_is_val_else_test_else_none(tree):
+    alone = open_folder(tree / "train", size=4)
+    assert alone.test is None
+    assert alone.class_names == ("ant", "cat")
     (tree / "val").rename(tree / "test")
     assert open_folder(tree, size=4).test.root == str(tree / "test")
     os.symlink(tree / "test", tree / "val")
     assert open_folder(tree, size=4).test.root == str(tree / "val")
 
 
-def test_other_and_hidden_files_are_left_out(tree):
+def test_listing_opens_no_image_and_leaves_out_other_and_hidden_files(tree, monkeypatch):
     (tree / "train" / "cat" / "notes.txt").write_text("no image")
     (tree / "train" / "cat" / "._a.png").write_bytes(b"of macOS")
     (tree / "train" / ".cache").mkdir()
-    assert len(open_folder(tree, size=4).train.labels) == 4
-
-
-def test_listing_opens_no_image(tree, monkeypatch):
     monkeypatch.setattr(Image, "open", None)
     assert len(open_folder(tree, size=4).train.labels) == 4
 
@@ -99,7 +107,7 @@ def test_loader_workers_can_hold_it(tree):
 
 
 @pytest.mark.parametrize("size", [(90, 30), (30, 90)])
-def test_the_centre_of_the_long_edge_is_kept(tmp_path, size):
+def test_the_center_of_the_long_edge_is_kept(tmp_path, size):
     image = Image.new("RGB", size, (255, 0, 0))
     left, top = size[0] // 2 - 15, size[1] // 2 - 15
     image.paste((0, 200, 0), (left, top, left + 30, top + 30))
@@ -108,17 +116,21 @@ def test_the_centre_of_the_long_edge_is_kept(tmp_path, size):
     assert inner.flatten(1).unique(dim=1).tolist() == [[0], [200], [0]]
 
 
-def test_it_is_the_short_edge_resized_then_the_centre_cut(tmp_path):
+def test_the_short_edge_is_resized_then_the_center_cropped(tmp_path):
     pixels = np.random.default_rng(0).integers(0, 256, (64, 96, 3), dtype=np.uint8)
     image = Image.fromarray(pixels)
     image.save(tmp_path / "a.png")
-    whole = image.resize((24, 16), Image.Resampling.BILINEAR)
-    expected = torch.from_numpy(np.array(whole)[:, 4:20]).permute(2, 0, 1)
-    found = read_image(str(tmp_path / "a.png"), 16)
-    assert int((found.int() - expected.int()).abs().max()) <= 1
+    for resize, whole, rows, columns in (
+        (None, (24, 16), slice(None), slice(4, 20)),
+        (32, (48, 32), slice(8, 24), slice(16, 32)),
+    ):
+        resized = np.array(image.resize(whole, Image.Resampling.BILINEAR))
+        expected = torch.from_numpy(resized[rows, columns]).permute(2, 0, 1)
+        found = read_image(str(tmp_path / "a.png"), 16, resize)
+        assert int((found.int() - expected.int()).abs().max()) <= 1
 
 
-def test_small_images_are_enlarged_and_grey_becomes_colour(tmp_path):
+def test_small_images_are_enlarged_and_gray_becomes_color(tmp_path):
     Image.new("L", (3, 5), 100).save(tmp_path / "a.png")
     assert torch.equal(read_image(str(tmp_path / "a.png"), 7), torch.full((3, 7, 7), 100).byte())
 
@@ -128,49 +140,13 @@ def test_a_large_jpeg_looks_the_same_though_decoded_small(tmp_path):
     Image.fromarray(np.broadcast_to(ramp[:, None], (1600, 1600))).save(tmp_path / "a.jpg")
     found = read_image(str(tmp_path / "a.jpg"), 100)[0, :, 50].float()
     assert float((found - torch.linspace(1, 254, 100)).abs().max()) < 3
-
-
-def test_a_large_jpeg_keeps_the_detail_that_the_size_can_show(tmp_path):
     stripes = np.tile(np.repeat([0, 255], 8).astype(np.uint8), (800, 50))  # 800 x 800
     Image.fromarray(stripes).save(tmp_path / "a.jpg", quality=95)
     found = read_image(str(tmp_path / "a.jpg"), 200)  # a stripe is 2 pixels wide
     assert float(found.float().std()) > 90
 
 
-@pytest.mark.parametrize("content", [b"", b"no image", b"\x89PNG\r\n\x1a\n" + b"x" * 40])
-def test_an_unreadable_file_is_named_when_it_is_fetched(tree, content):
-    path = tree / "train" / "ant" / "e.png"
-    path.write_bytes(content)
-    train = open_folder(tree, size=4).train
-    with pytest.raises(ValueError, match=rf"{path} must be an image that can be read, got ."):
-        train.fetch(torch.tensor([1]))
-
-
-def test_a_truncated_jpeg_is_refused(tmp_path):
-    noise = np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
-    Image.fromarray(noise).save(tmp_path / "a.jpg")
-    whole = (tmp_path / "a.jpg").read_bytes()
-    (tmp_path / "a.jpg").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match=r"a\.jpg must be an image that can be read, got .*trunc"):
-        read_image(str(tmp_path / "a.jpg"), 8)
-
-
-def test_sixteen_bits_which_would_turn_white_are_refused(tmp_path):
-    Image.fromarray(np.full((4, 4), 3000, np.uint16)).save(tmp_path / "a.png")
-    with pytest.raises(ValueError, match="more than 8 bits a channel"):
-        read_image(str(tmp_path / "a.png"), 4)
-
-
-def test_the_short_edge_is_resized_and_less_of_the_centre_kept(tmp_path):
-    pixels = np.random.default_rng(0).integers(0, 256, (64, 96, 3), dtype=np.uint8)
-    Image.fromarray(pixels).save(tmp_path / "a.png")
-    whole = Image.fromarray(pixels).resize((48, 32), Image.Resampling.BILINEAR)
-    expected = torch.from_numpy(np.array(whole)[8:24, 16:32]).permute(2, 0, 1)
-    found = read_image(str(tmp_path / "a.png"), 16, resize=32)
-    assert int((found.int() - expected.int()).abs().max()) <= 1
-
-
-def test_a_photograph_taken_upright_is_measured_upright(tmp_path):
+def test_a_photograph_taken_upright_is_read_upright(tmp_path):
     exif = Image.Exif()
     exif[0x0112] = 6
     image = Image.new("RGB", (80, 40), (0, 0, 0))
@@ -181,11 +157,36 @@ def test_a_photograph_taken_upright_is_measured_upright(tmp_path):
     assert int(found[6:].min()) > 225
 
 
+def test_an_unreadable_file_is_named_when_it_is_fetched(tree):
+    path = tree / "train" / "ant" / "e.png"
+    for content in (b"", b"no image", b"\x89PNG\r\n\x1a\n" + b"x" * 40):
+        path.write_bytes(content)
+        train = open_folder(tree, size=4).train
+        with pytest.raises(ValueError, match=rf"{path} must be an image that can be read, got ."):
+            train.fetch(torch.tensor([1]))
+
+
+def test_files_in_memory_are_good_and_all_broken_ones_are_named(tmp_path):
+    (tmp_path / "ant").mkdir()
+    for number in range(30):
+        Image.new("RGB", (9, 9)).save(tmp_path / "ant" / f"{number:02}.jpg")
+    source = open_folder(tmp_path, size=8, unreadable="skip").train
+    check_files(source)
+    check_files(Images(torch.zeros(1, 3, 8, 8).byte(), torch.zeros(1).long()))
+    for num, named in ((1, 1), (20, 20), (21, 20)):
+        for number in range(num):
+            (tmp_path / "ant" / f"{number:02}.jpg").write_bytes(b"")
+        with pytest.raises(ValueError, match=f"got {num} that cannot: .*; restore them") as error:
+            check_files(source)
+        assert str(error.value).count(".jpg: an empty file") == named
+        assert ("; ...; restore" in str(error.value)) == (num > named)
+
+
 @pytest.mark.parametrize("which", ["", "train", "val", "train/ant", "train/ant/sub"])
 def test_a_folder_that_may_not_be_read_is_refused_by_name(tree, which, monkeypatch):
     closed, scandir = str(tree / which).rstrip("/"), os.scandir
 
-    def guarded(path):
+    def guarded(path):  # as for anyone but root, if the folder's mode says so
         if str(path) == closed:
             raise PermissionError(13, "Permission denied", str(path))
         return scandir(path)
@@ -196,31 +197,110 @@ def test_a_folder_that_may_not_be_read_is_refused_by_name(tree, which, monkeypat
         open_folder(tree, size=4)
 
 
-def test_a_missing_folder_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=rf"{tmp_path}/none must be a folder, got no such folder"):
-        open_folder(tmp_path / "none", size=4)
+def test_a_bad_tree_is_refused_by_name(tree):
+    def refused(rule, path=tree):
+        with pytest.raises(ValueError, match=rule):
+            open_folder(path, size=4)
 
-
-def test_a_folder_without_classes_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="must hold a folder for each class, got none"):
-        open_folder(tmp_path, size=4)
-
-
-def test_an_empty_class_is_refused_by_name(tree):
+    refused(rf"{tree}/none must be a folder, got no such folder", tree / "none")
+    (tree / "empty").mkdir()
+    refused("must hold a folder for each class, got none", tree / "empty")
     (tree / "train" / "bee").mkdir()
-    with pytest.raises(ValueError, match=r"train/bee must hold images .* got none"):
-        open_folder(tree, size=4)
-
-
-def test_a_test_part_with_other_classes_is_refused_by_name(tree):
+    refused(r"train/bee must hold images .* got none")
+    (tree / "train" / "bee").rmdir()
     (tree / "val" / "ant").rename(tree / "val" / "bee")
-    with pytest.raises(
-        ValueError, match="val must have the same classes as train, got no ant, also bee"
-    ):
-        open_folder(tree, size=4)
-
-
-def test_a_test_part_alone_is_refused(tree):
+    refused("val must have the same classes as train, got no ant, also bee")
     (tree / "train").rename(tree / "training")
-    with pytest.raises(ValueError, match="train must exist, got only val"):
-        open_folder(tree, size=4)
+    refused("train must exist, got only val")
+
+
+def wordnet_numbers(num):
+    """Class names in no order, none of them real."""
+    return [f"n{number:08d}" for number in random.Random(0).sample(range(10**8), num)]
+
+
+def make_imagenet(root, names, splits=("train", "val")):
+    """An image of each class in each split, as gray as the class's rank."""
+    for split in splits:
+        for name in names:
+            packed = io.BytesIO()
+            Image.new("RGB", (12, 9), (sorted(names).index(name) % 251,) * 3).save(packed, "PNG")
+            (root / split / name).mkdir(parents=True)
+            (root / split / name / "a.png").write_bytes(packed.getvalue())
+    return root
+
+
+def test_imagenet_is_labeled_as_torchvision_labels_it(tmp_path):
+    names = wordnet_numbers(1000)
+    make_imagenet(tmp_path / "real", names)
+    os.symlink(tmp_path / "real", tmp_path / "imagenet", target_is_directory=True)
+    found = load("imagenet", tmp_path, size=8, resize=9, unreadable="skip")
+    theirs = ImageFolder(str(tmp_path / "imagenet" / "val"))
+    assert list(found.class_names) == theirs.classes == sorted(names)
+    assert [found.test.path(n) for n in range(1000)] == [path for path, _ in theirs.samples]
+    assert found.test.labels.tolist() == theirs.targets
+    assert found.train.fetch(torch.tensor([7, 150]))[:, 0, 4, 4].tolist() == [7, 150]
+    for source in (found.train, found.test):
+        assert (source.size, source.resize, source.unreadable) == (8, 9, "skip")
+
+
+def test_imagenette_is_described_or_refused_with_how_to_get_it(tmp_path, capsys):
+    root = make_imagenet(tmp_path / "imagenette", wordnet_numbers(10))
+    data("imagenette", tmp_path)
+    line = "10 images of 12 x 9 pixels, 10 classes of 1 images"
+    assert {f"train: {line}", f"test: {line}"} <= {*capsys.readouterr().out.splitlines()}
+    for split in ("val", "train"):
+        shutil.rmtree(root / split)
+        rule = (
+            f"imagenette/{split} must be a folder, got no such folder; get .*ln -s .*/imagenette`"
+        )
+        with pytest.raises(ValueError, match=rule):
+            load("imagenette", tmp_path)
+    with pytest.raises(ValueError, match=r"register at https://image-net\.org") as refused:
+        data("imagenet", tmp_path)
+    assert f"`ln -s ROOT {tmp_path / 'imagenet'}`" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("train", "val", "rule"),
+    [
+        (range(9), range(9), "must hold 10 folders named n and eight digits, got 9"),
+        (range(10), (), r"val must hold 10 folders .*got 0 folders"),
+        (range(10), range(1, 11), "val must have the same classes as train"),
+    ],
+)
+def test_other_classes_than_imagenettes_are_refused(tmp_path, train, val, rule):
+    names, root = wordnet_numbers(11), tmp_path / "imagenette"
+    make_imagenet(root, [names[number] for number in train], ["train"])
+    make_imagenet(root, [names[number] for number in val], ["val"])
+    (root / "val").mkdir(exist_ok=True)
+    with pytest.raises(ValueError, match=rule):
+        load("imagenette", tmp_path)
+
+
+@pytest.mark.parametrize("name", ["tench", "n1440764", "n014407645", "m01440764", "N01440764"])
+def test_a_class_of_another_kind_of_name_is_refused_by_name(tmp_path, name):
+    make_imagenet(tmp_path / "imagenette", [*wordnet_numbers(9), name])
+    with pytest.raises(ValueError, match=f"got 10 folders, {name} among them"):
+        load("imagenette", tmp_path)
+
+
+RANKS = (0, 217, 482, 491, 497, 566, 569, 571, 574, 701)  # of Imagenette's classes in ImageNet
+
+
+def test_imagenets_classes_are_named_as_torchvision_names_them():
+    theirs = ResNet50_Weights.IMAGENET1K_V2.meta["categories"]
+    assert list(IMAGENETTE.values()) == [theirs[rank] for rank in RANKS]
+    names = []  # a thousand WordNet numbers in order, real where they are Imagenette's
+    for rank, number in [*zip(RANKS, IMAGENETTE, strict=True), (1000, "n99999999")]:
+        last = int(names[-1][1:]) if names else 0
+        names += [f"n{last + step:08d}" for step in range(1, rank - len(names) + 1)]
+        names.append(number)
+    assert names[:1000] == sorted(names[:1000])
+    assert name_classes(names[:1000]) == theirs
+
+
+def test_other_names_stay_as_they_are():
+    strange = [f"n{number:08d}" for number in range(1000)]
+    assert name_classes(strange) == strange
+    assert name_classes(["0", "apple_pie"]) == ["0", "apple_pie"]
