@@ -5,9 +5,10 @@ import time
 from torch import Tensor
 
 from benchmarks.timing import Bound, Row, Table, one_thread, spread
-from benchmarks.training_loops import ALONE, CpuStopwatch, random_images, training_data
+from benchmarks.training_loops import random_images, training_data
 from softaug.lab.recipes import PairSpec, PretrainRecipe, SimSiamSpec
-from softaug.lab.training.ssl import PairBatches, PairLearner, build_pair_net
+from softaug.lab.training.ssl import SelfSupervised
+from softaug.lab.training.trainer import Trainer
 from softaug.transforms import Views
 
 STEP = "step: views, forward, backward, optimiser"
@@ -15,14 +16,14 @@ WEIGHTS = "pair_weight and the product with the losses, forward and backward"
 MOST = 0.01
 
 
-class TimedLearner(PairLearner):
+class TimedPairs(SelfSupervised):
     """Keeps the CPU seconds that the weights of pairs took."""
 
     seconds = 0.0
 
-    def weighted(self, losses: Tensor, views: Views) -> Tensor:
+    def weight(self, losses: Tensor, views: Views) -> Tensor:
         self._start()
-        found = super().weighted(losses, views)
+        found = super().weight(losses, views)
         self._stop()
         # Backward enters by the weighted losses and leaves by the others.
         found.register_hook(self._start)  # type: ignore[no-untyped-call]
@@ -48,17 +49,16 @@ def pairs_suite(rounds: int, num: int = 256, batch: int = 128) -> list[Table]:
 
 def measure_steps(recipe: PretrainRecipe, num: int, rounds: int) -> tuple[list[float], list[float]]:
     """CPU seconds of each step, and of the weights in it."""
-    data, clock = training_data(random_images(num)), CpuStopwatch(ALONE.device)
-    batches = PairBatches(recipe, data.train, ALONE, clock)
-    learner = TimedLearner(recipe, build_pair_net(recipe, data), len(batches), clock=clock)
+    data = training_data(random_images(num))
+    task = TimedPairs(recipe, data)
+    trainer = Trainer(recipe, data, task)
     steps, weights = [], []
     with one_thread():
         for step in range(1 + rounds):
-            learner.seconds, started = 0.0, time.process_time()
-            batch = batches[step]
-            learner.step(step, batch.views, batch.num_global)
+            task.seconds, started = 0.0, time.process_time()
+            trainer.train_step(task.batches[step])
             steps.append(time.process_time() - started)
-            weights.append(learner.seconds)
+            weights.append(task.seconds)
     return steps[1:], weights[1:]  # the first pays for caches
 
 

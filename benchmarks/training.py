@@ -17,6 +17,7 @@ from torch import Tensor
 
 from benchmarks.timing import Bound, Row, Table, Timing, one_thread, spread
 from benchmarks.training_loops import (
+    PHASES,
     OurLoop,
     PlainCifar,
     PlainLoop,
@@ -27,7 +28,7 @@ from benchmarks.training_loops import (
 )
 from softaug.lab.data.images import Images
 from softaug.lab.training.batches import Batches
-from softaug.lab.training.logging import PHASES, num_cores
+from softaug.lab.training.logging import num_cores
 from softaug.label import MixedLabel, SoftLabel
 from softaug.losses import SoftLoss
 
@@ -45,9 +46,9 @@ def measure_phases(model: str, images: Images, batch: int, rounds: int) -> list[
     found = []
     with one_thread():
         for _ in range(1 + rounds):
-            loop.clock.seconds = dict.fromkeys(PHASES, 0.0)
+            before = dict(loop.seconds)
             loop.step()
-            found.append(loop.clock.seconds)
+            found.append({phase: loop.seconds[phase] - before[phase] for phase in PHASES})
     return found[1:]  # the first pays for caches
 
 
@@ -136,8 +137,8 @@ def measure_arms(
     """(soft, hard) for each round: one network, a step of each arm by turns."""
     data, recipe = training_data(images), soft_recipe(model, batch)
     loop = OurLoop(recipe, data)
-    hard_batches = Batches(hard_recipe(model, batch), data.train, data.mean, loop.team, loop.clock)
-    soft = Arm(loop.batches, TimedLoss(loop.learner.loss))
+    hard_batches = Batches(hard_recipe(model, batch), loop.source, data.mean)
+    soft = Arm(loop.batches, TimedLoss(loop.task.criterion))
     hard = Arm(hard_batches, TimedLoss(hard_loss))
     found: dict[Arm, list[StepCost]] = {soft: [], hard: []}
     with one_thread():
@@ -148,12 +149,12 @@ def measure_arms(
 
 
 def _one_step(loop: OurLoop, arm: Arm) -> StepCost:
-    loop.batches, loop.learner.loss = arm.batches, arm.loss
-    arm.loss.seconds, augment = 0.0, loop.clock.seconds["augment"]
+    loop.batches, loop.task.criterion = arm.batches, arm.loss
+    arm.loss.seconds, augment = 0.0, loop.seconds["augment"]
     started = time.process_time()
     loop.step()
     whole = time.process_time() - started
-    return StepCost(whole, loop.clock.seconds["augment"] - augment, arm.loss.seconds)
+    return StepCost(whole, loop.seconds["augment"] - augment, arm.loss.seconds)
 
 
 def _row_training_softness(name: str, seconds: list[float], step: list[float]) -> Row:

@@ -5,7 +5,7 @@ Speed does not depend on what the pixels show, so that nothing has to be downloa
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
@@ -21,11 +21,10 @@ from benchmarks.timing import MEAN, STD
 from softaug.lab.data.images import Images
 from softaug.lab.models import create
 from softaug.lab.recipes import Augment, LossSpec, NormalOffsets, Recipe, UniformOffsets
-from softaug.lab.training.batches import Batches, derive_seed
-from softaug.lab.training.distributed import DistContext
-from softaug.lab.training.logging import Stopwatch
-from softaug.lab.training.setup import TrainingData, make_learner
-from softaug.lab.training.trainer import LOOK, Window
+from softaug.lab.training.distributed import SINGLE, DistContext
+from softaug.lab.training.setup import TrainingData
+from softaug.lab.training.supervised import Supervised
+from softaug.lab.training.trainer import MAX_LOG_INTERVAL, Trainer
 
 NUM_CLASSES = 100
 EDGE = 32
@@ -57,37 +56,69 @@ def hard_recipe(model: str, batch: int) -> Recipe:
     return Recipe("bench-hard", model, augment=Augment(UniformOffsets()), batch=batch)
 
 
-ALONE = DistContext(0, 1, torch.device("cpu"))
+PHASES = ("data", "augment", "forward", "backward", "optimizer")
 
 
-class CpuStopwatch(Stopwatch):
-    """CPU time in place of wall time: what others do on the machine does not count."""
+class TimedSource:
+    """Images in memory that add the CPU seconds of fetching to `seconds`."""
 
-    def _now(self) -> float:
-        return time.process_time()
+    def __init__(self, images: Images, seconds: dict[str, float]) -> None:
+        self.images, self.labels, self.seconds = images, images.labels, seconds
+
+    def fetch(self, index: Tensor) -> Tensor:
+        return timed_call(self.seconds, "data", self.images.fetch)(index)
+
+    def take(self, index: Tensor) -> "TimedSource":
+        return TimedSource(self.images.take(index), self.seconds)
+
+
+def timed_call(
+    seconds: dict[str, float], phase: str, function: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Return `function`, adding the CPU seconds of each call to those of `phase`."""
+
+    def timed(*arguments: Any) -> Any:
+        started = time.process_time()
+        found = function(*arguments)
+        seconds[phase] += time.process_time() - started
+        return found
+
+    return timed
 
 
 class OurLoop:
-    """The parts that a run is made of, without checkpoints and measuring."""
+    """The parts that a run is made of, without checkpoints and evaluation.
 
-    def __init__(self, recipe: Recipe, data: TrainingData, team: DistContext = ALONE) -> None:
-        self.recipe, self.team = recipe, team
-        self.clock = CpuStopwatch(team.device)
-        self.batches = Batches(recipe, data.train, data.mean, team, self.clock)
-        self.learner = make_learner(recipe, data, self.batches, team, self.clock)
-        self._window = Window(team)
-        self._step = 0
+    `seconds` are the CPU seconds of each phase: what others do on the machine does not count.
+    """
+
+    def __init__(self, recipe: Recipe, data: TrainingData, context: DistContext = SINGLE) -> None:
+        self.seconds = dict.fromkeys(PHASES, 0.0)
+        assert isinstance(data.train, Images)
+        self.source = TimedSource(data.train, self.seconds)
+        self.task = Supervised(recipe, data, context)
+        self.batches = self.task.batches
+        self.batches.source = self.source
+        self.trainer = Trainer(recipe, data, self.task, context=context)
+        timed_parts = {
+            "forward": (self.task, "loss"),
+            "optimizer": (self.trainer.optimizer, "step"),
+        }
+        for phase, (part, name) in timed_parts.items():
+            setattr(part, name, timed_call(self.seconds, phase, getattr(part, name)))
 
     def step(self) -> None:
         """Draw, augment and learn from the next batch."""
-        self.clock.start(self._step)
-        batch = self.batches[self._step]
-        torch.manual_seed(derive_seed(self.recipe.seed, self._step, self.team.rank))
-        found = self.learner.step(self._step, batch.images, batch.label, batch.num_global)
-        self._window.add(self._step, batch.sample, found)
-        self._step += 1
-        if len(self._window) == LOOK:
-            self._window.close(stop=False)
+        started, before = time.process_time(), dict(self.seconds)
+        batch = self.batches[self.trainer.step]
+        loaded = time.process_time()
+        self.trainer.train_step(batch)
+        gained = {phase: self.seconds[phase] - before[phase] for phase in PHASES}
+        self.seconds["augment"] += loaded - started - gained["data"]
+        learned = time.process_time() - loaded
+        self.seconds["backward"] += learned - gained["forward"] - gained["optimizer"]
+        if len(self.trainer.buffer) == MAX_LOG_INTERVAL:
+            self.trainer.buffer.flush(stop=False)
 
 
 v1: Any = import_module("torchvision.transforms")  # it has no types

@@ -21,25 +21,25 @@ from softaug.lab.training.distributed import DistContext, init_distributed
 
 def main(out: Path, model: str, num_images: int, batch: int, rounds: int, steps: int) -> None:
     """Measure, and write from the first process."""
-    with init_distributed("cpu") as team, one_thread():
-        ways = _ways(team, model, num_images, batch)
+    with init_distributed("cpu") as context, one_thread():
+        ways = _ways(context, model, num_images, batch)
         seconds: dict[str, list[float]] = {way: [] for way in ways}
         for _ in range(1 + rounds):
             for way, step in ways.items():
                 seconds[way].append(_stretch(step, steps))
-        if team.is_rank_zero:
+        if context.is_rank_zero:
             write_json({way: found[1:] for way, found in seconds.items()}, out)
 
 
 def _ways(
-    team: DistContext, model: str, num_images: int, batch: int
+    context: DistContext, model: str, num_images: int, batch: int
 ) -> dict[str, Callable[[], object]]:
     """One process while the other waits; both on one batch; each on its own half, unrelated."""
     data = training_data(random_images(num_images))
     recipe, half = soft_recipe(model, batch), soft_recipe(model, batch // 2)
     return {
-        "alone": OurLoop(recipe, data).step if team.is_rank_zero else _wait,
-        "together": OurLoop(recipe, data, team).step,
+        "alone": OurLoop(recipe, data).step if context.is_rank_zero else _wait,
+        "together": OurLoop(recipe, data, context).step,
         "apart": OurLoop(half, data).step,
     }
 

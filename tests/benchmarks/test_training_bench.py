@@ -92,7 +92,7 @@ def test_phases_are_of_each_round_alone():
     assert len(seconds) == 3
     assert all(part > 0 for step in seconds for part in step.values())
     rows = shares_table("resnet8-s2", random_images(8), batch=4, rounds=2).rows
-    assert [row.name for row in rows] == ["data", "augment", "forward", "backward", "optimiser"]
+    assert [row.name for row in rows] == ["data", "augment", "forward", "backward", "optimizer"]
 
 
 def test_softness_is_the_difference_of_the_timed_parts():
@@ -194,12 +194,12 @@ def test_the_plain_loop_goes_on_after_an_epoch_and_learns(channels_last):
 
 def test_our_loop_trains_like_a_run():
     loop = OurLoop(soft_recipe("resnet8-s2", 4), training_data(random_images(8)))
-    before = loop.learner.net.net.linear.weight.detach().clone()
+    before = loop.trainer.net.net.linear.weight.detach().clone()
     with one_thread():
         for _ in range(12):  # past a look at the losses
             loop.step()
-    assert not torch.equal(loop.learner.net.net.linear.weight, before)
-    assert loop.learner.loss.soften == "both"
+    assert not torch.equal(loop.trainer.net.net.linear.weight, before)
+    assert loop.task.criterion.soften == "both"
 
 
 def test_stretches_take_turns_and_give_cpu_and_wall_time():

@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 
 from softaug.checks import check_choice, check_whole, refuse
 from softaug.lab.data.images import Images, Source, stratified_order
-from softaug.lab.evaluation.load_run import TrainedRun, images_of, open_run, predict
+from softaug.lab.evaluation.load_run import TrainedRun, images_of, open_run
 from softaug.lab.progress import progress
 from softaug.lab.recipes.serialize import as_dict
 from softaug.lab.training.batches import derive_seed
@@ -186,7 +186,7 @@ def stretches(subject: Subject) -> Iterator[tuple[Tensor, Tensor]]:
 
 def taken_for(subject: Subject, images: Tensor) -> Tensor:
     """The class that each run takes each image for, [B, runs] int32 on the CPU."""
-    taken = [predict(run, images).argmax(1).cpu() for run in subject.runs]
+    taken = [run.predict(images).argmax(1).cpu() for run in subject.runs]
     return torch.stack(taken, dim=1).int()
 
 
@@ -238,7 +238,7 @@ def mean_guesses(subject: Subject, visible: float, console: Console) -> Tensor:
             places = Generator().manual_seed(derive_seed(done))
             cropped = shift_images(images, visible, generator=places, fill=subject.fill)
             for run in subject.runs:
-                total.index_add_(0, labels, predict(run, cropped).cpu().double().softmax(1))
+                total.index_add_(0, labels, run.predict(cropped).cpu().double().softmax(1))
             done += len(images)
             show(done, f"{done} of {num} images")
     count = torch.bincount(subject.source.labels, minlength=num_classes) * len(subject.runs)

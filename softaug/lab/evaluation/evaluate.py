@@ -23,7 +23,6 @@ from softaug.lab.evaluation.load_run import (
     TrainedRun,
     images_of,
     open_run,
-    predict,
     read_recipe,
     runs_in,
 )
@@ -340,7 +339,7 @@ class Evaluation:
 
     def predict(self, images: Tensor) -> Tensor:
         """Logits of all members together, where the networks are."""
-        logits = [predict(member, images) for member in self.members]
+        logits = [member.predict(images) for member in self.members]
         return logits[0] if len(logits) == 1 else ensemble_logits(logits)
 
     def _logits(self, source: Source, note: str) -> Tensor:

@@ -14,15 +14,14 @@ from torch import Tensor, nn
 
 from softaug.checks import refuse
 from softaug.lab.data.datasets import is_files
-from softaug.lab.progress import progress
 from softaug.lab.recipes import AnyRecipe, Recipe, from_dict
 from softaug.lab.recipes.config import PretrainRecipe
 from softaug.lab.training import checkpoint
 from softaug.lab.training.batches import steps_per_epoch
 from softaug.lab.training.command import member_folders
 from softaug.lab.training.distributed import choose_device
+from softaug.lab.training.evaluate import predict
 from softaug.lab.training.linear_probe import fit_probe
-from softaug.lab.training.optim import DTYPES
 from softaug.lab.training.run_dir import CHECKPOINTS, RECIPE
 from softaug.lab.training.setup import TrainingData, build_net, fingerprint, load_data
 from softaug.lab.training.ssl import build_pair_net
@@ -50,9 +49,7 @@ def with_probe(
     device = next(backbone.parameters()).device
     probe = _kept(folder / PROBE, about)
     if probe is None:
-        num = len(data.train.labels) * recipe.probe.epochs
-        with progress(console, num, "images") as show:
-            probe = fit_probe(backbone, recipe, data.train, len(data.class_names), show)
+        probe = fit_probe(backbone, recipe, data, console)
         _keep(probe, folder / PROBE, about)
     return nn.Sequential(OrderedDict(features=backbone, probe=probe.to(device)))
 
@@ -93,6 +90,10 @@ class TrainedRun(NamedTuple):
     num_steps: int  # of the whole training
     weights_sha256: str
 
+    def predict(self, images: Tensor) -> Tensor:
+        """Predict logits of uint8 images, [B, C] float32, in the recipe's precision."""
+        return predict(self.net, images, self.recipe.compute.precision)
+
 
 def runs_in(folder: Path) -> list[Path]:
     """The runs that a folder stands for: itself, or the members of an ensemble in it."""
@@ -123,8 +124,8 @@ def open_run(
         remedy = "restore recipe.json and the images, or train again"
         refuse(who, f"images must be those that {folder} was trained on", "others", remedy)
     net = build_net(recipe, data) if isinstance(recipe, Recipe) else build_pair_net(recipe, data)
-    part = "ema" if "ema" in found.tensors else "model"
-    _load_weights(net, found.tensors[part], folder, who)
+    part = "ema" if "ema" in found.state else "model"
+    _load_weights(net, found.state[part], folder, who)
     manifest = json.loads((found.path / checkpoint.MANIFEST).read_text())
     layout = torch.channels_last if recipe.compute.channels_last else torch.contiguous_format
     net = net.to(choose_device(device)).to(memory_format=layout).eval()  # the bits of training
@@ -183,13 +184,3 @@ def _weights(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         for name, tensor in tensors.items()
         if name != "n_averaged"
     }
-
-
-@torch.no_grad()
-def predict(run: TrainedRun, images: Tensor) -> Tensor:
-    """Logits of uint8 images, [B, C] float32 where the network is, in the recipe's precision."""
-    device = next(run.net.parameters()).device
-    dtype = DTYPES[run.recipe.compute.precision]
-    with torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
-        logits: Tensor = run.net(images.to(device))
-    return logits.float()

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Protocol, get_args
 
-from softaug.checks import check_choice, check_positive, check_share, check_whole, describe, refuse
+from softaug.checks import check_share, check_whole, describe, refuse
 from softaug.lab.data.datasets import find_dataset, is_files
 from softaug.lab.models.registry import check_model_name
 from softaug.lab.recipes.augment import WINDOWS, Augment
@@ -29,7 +29,6 @@ from softaug.lab.recipes.fields import (
     is_number,
 )
 
-PRECISIONS = ("float32", "bfloat16", "float16")
 _REMOVE = "remove the files that `softaug data folder:PATH --decode` names"
 
 
@@ -124,35 +123,50 @@ class Mix(Spec):
 
 
 @dataclass(frozen=True)
-class Optim:
-    """SGD with Nesterov momentum; the learning rate falls to 0 by a cosine of the steps."""
+class Optim(Spec):
+    """The optimizer: SGD with Nesterov momentum, whose learning rate falls to 0 by a cosine."""
 
-    lr: float = 0.1
+    who: ClassVar[str] = "optim"
+
+    lr: Positive = 0.1
     """learning rate after the warm-up"""
-    momentum: float = 0.9
-    weight_decay: float = 5e-4
-    warmup_epochs: float = 0.0
+    momentum: NotNegative = 0.9
+    """of optimizers that have it"""
+    weight_decay: NotNegative = 5e-4
+    warmup_epochs: NotNegative = 0.0
     """the learning rate rises linearly over these"""
-    clip_norm: float | None = None
+    clip_norm: Positive | None = None
     """longest gradient; None is no limit"""
     ema: float | None = None
     """decay of an average of the weights, which is then what is measured; None is none"""
+    name: str = "SGD"
+    """any class of torch.optim: SGD, AdamW, ..."""
+    nesterov: bool = True
+    """Nesterov's momentum, of optimizers that have it"""
+    betas: tuple[float, float] | None = None
+    """decays of the moments of AdamW and its like; None is torch's default"""
+    schedule: Literal["cosine", "step", "constant"] = "cosine"
+    """of the learning rate after the warm-up: to 0 by a cosine of the steps, or divided by 10 at
+    each of `drops`, or constant"""
+    drops: tuple[float, ...] = (0.6, 0.8)
+    """shares of the epochs, for schedule step"""
 
     def __post_init__(self) -> None:
-        check_positive("optim", "lr", self.lr)
-        for name in ("momentum", "weight_decay", "warmup_epochs"):
-            check_not_negative("optim", name, getattr(self, name))
+        super().__post_init__()
         if self.momentum >= 1:
-            refuse("optim", "momentum must be below 1", self.momentum)
-        if self.clip_norm is not None:
-            check_positive("optim", "clip_norm", self.clip_norm)
+            refuse(self.who, "momentum must be below 1", self.momentum)
         if self.ema is not None and not (is_number(self.ema) and 0 < self.ema < 1):
-            refuse("optim", "ema must be above 0 and below 1", self.ema)
+            refuse(self.who, "ema must be above 0 and below 1", self.ema)
+        for name, values in {"betas": self.betas or (), "drops": self.drops}.items():
+            for place, share in enumerate(values):
+                check_share(self.who, f"{name}[{place}]", share)
 
 
 @dataclass(frozen=True)
-class Compute:
+class Compute(Spec):
     """How the network is computed: it changes the speed and the last bits."""
+
+    who: ClassVar[str] = "compute"
 
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     """below float32, autocast"""
@@ -162,9 +176,6 @@ class Compute:
     """torch.compile"""
     deterministic: bool = True
     """on a GPU: cuDNN kernels that give the same bits every time, which are slower"""
-
-    def __post_init__(self) -> None:
-        check_choice("compute", "precision", self.precision, PRECISIONS)
 
 
 class EpochPlan(Protocol):

@@ -15,6 +15,13 @@ ABSENT = "(absent)"
 LATER: dict[str, dict[str, Any]] = {
     "augment": {"pace": asdict(Pace())},
     "augment.pace": {"by": "all", "since": None, "settle": 0.0},
+    "optim": {
+        "name": "SGD",
+        "nesterov": True,
+        "betas": None,
+        "schedule": "cosine",
+        "drops": [0.6, 0.8],
+    },
 }
 
 

@@ -20,11 +20,9 @@ from softaug.lab.recipes.config import AnyRecipe, Recipe
 from softaug.lab.recipes.paper_numbers import V2
 from softaug.lab.recipes.serialize import as_dict, as_of_today, differences
 from softaug.lab.training import checkpoint
-from softaug.lab.training.command import train_members
+from softaug.lab.training.command import train, train_members
 from softaug.lab.training.logging import METRICS
 from softaug.lab.training.run_dir import CHECKPOINTS, RESULT, RunOptions, hold, is_locked
-from softaug.lab.training.ssl import pretrain
-from softaug.lab.training.supervised import train
 from softaug.lab.training.trainer import StoppedError
 
 WHO = "reproduce"
@@ -217,9 +215,7 @@ def _train(run: GridRun, options: GridOptions, console: Console) -> None:
         workers=options.workers if is_files(run.recipe.data.name) else 0,
         threads=1,
     )
-    if not isinstance(run.recipe, Recipe):
-        pretrain(run.recipe, run_options, console)
-    elif run.recipe.members > 1:
+    if isinstance(run.recipe, Recipe) and run.recipe.members > 1:
         train_members(run.recipe, run_options, console)
     else:
         train(run.recipe, run_options, console)

@@ -240,8 +240,8 @@ def strength_of(pacer: Pacer, labels: Tensor) -> Strength:
     return Strength(pacer.epoch, pacer.strength, pacer.k, own)
 
 
-def told(pacer: Pacer) -> dict[str, float]:
-    """What to log of the strengths that the pacer has set.
+def pacer_metrics(pacer: Pacer) -> dict[str, float]:
+    """Return what to log of the strengths that the pacer has set.
 
     Where there are many, a tenth is below `sigma_low` and a tenth above `sigma_high`.
     """

@@ -4,7 +4,7 @@ import hashlib
 import math
 import signal
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from traceback import clear_frames
 from typing import NamedTuple, TypeVar
 
@@ -16,7 +16,6 @@ from softaug.checks import refuse
 from softaug.draws import DrawKey, send
 from softaug.lab.data.folder import FolderImages
 from softaug.lab.data.images import Images, Source
-from softaug.lab.recipes.augment import Augment
 from softaug.lab.recipes.config import EpochPlan, Recipe
 from softaug.lab.training.augmentation import (
     AnyTransform,
@@ -27,8 +26,7 @@ from softaug.lab.training.augmentation import (
     scheduled,
     step_key,
 )
-from softaug.lab.training.distributed import DistContext
-from softaug.lab.training.logging import Stopwatch
+from softaug.lab.training.distributed import SINGLE, DistContext
 from softaug.label import MixedLabel, SoftLabel
 from softaug.mixing import take
 from softaug.transforms import WindowCrop
@@ -61,11 +59,13 @@ class Steps(Dataset[B]):
 
     by_epoch = False  # whether an epoch's samples are known only when the one before has ended
 
-    def __init__(self, recipe: EpochPlan, num: int, team: DistContext, least: int = 1) -> None:
-        self.recipe, self.num, self.team = recipe, num, team
+    def __init__(
+        self, recipe: EpochPlan, num: int, context: DistContext = SINGLE, least: int = 1
+    ) -> None:
+        self.recipe, self.num, self.context = recipe, num, context
         self.steps_per_epoch = steps_per_epoch(num, recipe)
         self._order: tuple[int, Tensor] = (-1, torch.empty(0))
-        _check_shares(num, recipe.batch, team.world_size, least)
+        _check_shares(num, recipe.batch, context.world_size, least)
 
     def __len__(self) -> int:
         return self.recipe.epochs * self.steps_per_epoch
@@ -90,7 +90,7 @@ class Steps(Dataset[B]):
     def rows(self, step: int) -> Tensor:
         """Which of a step's samples are this process's."""
         every = torch.arange(len(self.index(step)))
-        return every.tensor_split(self.team.world_size)[self.team.rank]
+        return every.tensor_split(self.context.world_size)[self.context.rank]
 
 
 def steps_per_epoch(num_images: int, recipe: EpochPlan) -> int:
@@ -127,8 +127,8 @@ def _made(steps: Steps[B], numbers: range, workers: int) -> Iterator[B]:
         batch_size=None,
         sampler=numbers,
         num_workers=workers,
-        pin_memory=steps.team.device.type == "cuda",
-        worker_init_fn=leave_signals,
+        pin_memory=steps.context.device.type == "cuda",
+        worker_init_fn=ignore_signals,
     )
     return _until_it_fails(iter(loader))
 
@@ -148,8 +148,8 @@ def _until_it_fails(coming: Iterator[B]) -> Iterator[B]:
         del coming
 
 
-def leave_signals(worker: int) -> None:
-    """A worker ends with the run, which alone decides what a signal to all of them means."""
+def ignore_signals(worker: int) -> None:
+    """Leave it to the run what a signal to all of them means; a worker ends with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
@@ -157,6 +157,7 @@ def leave_signals(worker: int) -> None:
 class Batch(NamedTuple):
     """What one process gets of a step."""
 
+    step: int
     images: Tensor  # [B, C, H, W] uint8
     label: SoftLabel | MixedLabel
     sample: Tensor  # [B] places in the training set
@@ -174,7 +175,7 @@ class Augmented(NamedTuple):
 
 
 class Batches(Steps[Batch]):
-    """`batches[step]` is a pure function of the recipe, the step and the process's place.
+    """`batches[step]` is a pure function of the recipe, the step and the process's rank.
 
     Where the recipe is paced, of the epoch's `strength` too, which is set before the epoch.
     """
@@ -186,13 +187,11 @@ class Batches(Steps[Batch]):
         recipe: Recipe,
         source: Source,
         data_mean: list[float],
-        team: DistContext,
-        clock: Stopwatch,
+        context: DistContext = SINGLE,
     ) -> None:
-        super().__init__(recipe, len(source.labels), team)
+        super().__init__(recipe, len(source.labels), context)
         self.source = source
         self.data_mean = data_mean
-        self.clock = clock
         self.mix = image_mixing(recipe.mix)
         self.by_epoch = recipe.augment.pace.on
         self.strength = None
@@ -200,62 +199,66 @@ class Batches(Steps[Batch]):
 
     @property
     def strength(self) -> Strength | None:
-        """What a pacer has set for the epoch in hand."""
+        """What a pacer has set for this epoch."""
         return self._strength
 
     @strength.setter
     def strength(self, strength: Strength | None) -> None:
         self._strength = strength
-        self._transforms: dict[
-            Augment, tuple[AnyTransform, ...]
-        ] = {}  # those of another may have another's table
+        self._epoch = -1  # of `_transforms`
+        self._transforms: tuple[AnyTransform, ...] = ()
+
+    def transforms(self, epoch: int) -> tuple[AnyTransform, ...]:
+        """Return the transforms of an epoch."""
+        if self._epoch != epoch:
+            augment = scheduled(self.recipe.augment, epoch, self.recipe.epochs)
+            own = None
+            if self.strength is not None:
+                assert self.strength.epoch == epoch, "a strength holds for one epoch"
+                augment, own = at_strength(augment, self.strength), self.strength.own
+            size = self.recipe.data.size
+            self._transforms = build_transforms(augment, self.data_mean, size, own)
+            self._epoch = epoch
+        return self._transforms
+
+    def _try_transforms(self) -> None:
+        """Try on one image every augmentation that the schedules lead to, to refuse it now."""
+        index = torch.zeros(1, dtype=torch.int64, device=self.source.labels.device)
+        images, label = self._one_image(index), self.source.labels[index]
+        augment, epochs = self.recipe.augment, self.recipe.epochs
+        first_of = {scheduled(augment, epoch, epochs): epoch for epoch in reversed(range(epochs))}
+        for epoch in first_of.values():
+            key = DrawKey(self.recipe.seed, 0, index)
+            apply_transforms(self.transforms(epoch), images, label, key)
+
+    def _one_image(self, index: Tensor) -> Tensor:
+        if self.recipe.data.unreadable == "refuse":
+            return self.source.fetch(index)
+        edge = self.recipe.data.size
+        return torch.zeros(1, 3, edge, edge, dtype=torch.uint8)  # the first file may be broken
 
     def __getitem__(self, step: int) -> Batch:
         together, rows = self.index(step), self.rows(step)
-        seen = self._augmented(together[rows], step)
+        seen = self._augment(together[rows], step)
         if self.mix is None:
-            return Batch(seen.images, seen.label, seen.sample, len(together), seen.unreadable)
-        images, mixed = self._mixed(step, together, rows, seen.images, seen.label)
-        self.clock.lap("augment")
-        return Batch(images, mixed, seen.sample, len(together))
+            return Batch(step, seen.images, seen.label, seen.sample, len(together), seen.unreadable)
+        images, mixed = self._mix(step, together, rows, seen.images, seen.label)
+        return Batch(step, images, mixed, seen.sample, len(together))
 
-    def _augmented(self, sample: Tensor, step: int) -> Augmented:
+    def _augment(self, sample: Tensor, step: int) -> Augmented:
         epoch = step // self.steps_per_epoch
         transforms, source = self.transforms(epoch), self.source
         index = send(sample, source.labels.device)
         key = DrawKey(self.recipe.seed, epoch, index)
         if isinstance(source, FolderImages) and isinstance(transforms[0], WindowCrop):
-            seen = self._windows(source, transforms, index, key)
-        else:
-            images = source.fetch(index)
-            self.clock.lap("data")
-            seen = Augmented(
-                *apply_transforms(transforms, images, source.labels[index], key), sample
-            )
-        self.clock.lap("augment")
-        return seen
+            return _read_windows(source, transforms, index, key)
+        images = source.fetch(index)
+        return Augmented(*apply_transforms(transforms, images, source.labels[index], key), sample)
 
-    def _windows(
-        self,
-        source: FolderImages,
-        transforms: Sequence[AnyTransform],
-        index: Tensor,
-        key: DrawKey,
-    ) -> Augmented:
-        """Decode only what the windows show, then apply the other transforms."""
-        crop, *others = transforms
-        assert isinstance(crop, WindowCrop)
-        cut = source.windows(index, crop, key)
-        self.clock.lap("data")
-        index = index[cut.rows]
-        label = crop.report(source.labels[index], cut.params)
-        rest = apply_transforms(others, cut.images, label, key._replace(index=index))
-        return Augmented(*rest, index, cut.unreadable)
-
-    def _mixed(
+    def _mix(
         self, step: int, together: Tensor, rows: Tensor, images: Tensor, label: SoftLabel
     ) -> tuple[Tensor, MixedLabel]:
-        """The images of `rows` mixed with others of the step, of whatever process.
+        """Mix the images of `rows` with others of the step, of whatever process.
 
         Another process's images are made here again: their draws are the same.
         """
@@ -263,38 +266,24 @@ class Batches(Steps[Batch]):
         height, width = images.shape[-2:]
         drawn = self.mix.draw(len(together), height, width, key=step_key(self.recipe, step))
         params = take(drawn, rows)
-        if self.team.world_size == 1:
+        if self.context.world_size == 1:
             others, second = take(images, params.partner), take(label, params.partner)
         else:
-            others, second, *_ = self._augmented(together[params.partner], step)
+            others, second, *_ = self._augment(together[params.partner], step)
         return self.mix.apply(images, others, params), self.mix.report(label, second, params)
 
-    def transforms(self, epoch: int) -> tuple[AnyTransform, ...]:
-        """The transforms of an epoch."""
-        augment = scheduled(self.recipe.augment, epoch, self.recipe.epochs)
-        if self.strength is not None:
-            assert self.strength.epoch == epoch, "a strength holds for one epoch"
-            augment = at_strength(augment, self.strength)
-        if augment not in self._transforms:
-            own = None if self.strength is None else self.strength.own
-            self._transforms[augment] = build_transforms(
-                augment, self.data_mean, self.recipe.data.size, own
-            )
-        return self._transforms[augment]
 
-    def _try_transforms(self) -> None:
-        """Every augmentation that the schedules lead to, on one image: refused now or never."""
-        index = torch.zeros(1, dtype=torch.int64, device=self.source.labels.device)
-        images, label = self._one_image(index), self.source.labels[index]
-        pipelines = dict.fromkeys(self.transforms(epoch) for epoch in range(self.recipe.epochs))
-        for transforms in pipelines:
-            apply_transforms(transforms, images, label, DrawKey(self.recipe.seed, 0, index))
-
-    def _one_image(self, index: Tensor) -> Tensor:
-        if self.recipe.data.unreadable == "refuse":
-            return self.source.fetch(index)
-        edge = self.recipe.data.size
-        return torch.zeros(1, 3, edge, edge, dtype=torch.uint8)  # the first file may be broken
+def _read_windows(
+    source: FolderImages, transforms: Sequence[AnyTransform], index: Tensor, key: DrawKey
+) -> Augmented:
+    """Decode only what the windows show, then apply the other transforms."""
+    crop, *others = transforms
+    assert isinstance(crop, WindowCrop)
+    cut = source.windows(index, crop, key)
+    index = index[cut.rows]
+    label = crop.report(source.labels[index], cut.params)
+    rest = apply_transforms(others, cut.images, label, key._replace(index=index))
+    return Augmented(*rest, index, cut.unreadable)
 
 
 def apply_transforms(
@@ -303,9 +292,8 @@ def apply_transforms(
     """Apply transforms one after the other, all drawing by one key."""
     for transform in transforms:
         images, label = transform(images, label, key=key)
-    return images, label if isinstance(label, SoftLabel) else SoftLabel(
-        label, torch.ones(len(label))
-    )
+    assert isinstance(label, SoftLabel), "a recipe has a crop"
+    return images, label
 
 
 def on_device(source: Source, device: torch.device) -> Source:
@@ -313,3 +301,31 @@ def on_device(source: Source, device: torch.device) -> Source:
     if isinstance(source, Images):
         return Images(source.images.to(device), source.labels.to(device))
     return source
+
+
+class SkippedFiles:
+    """Every file that any process skipped, as "PATH: reason", with the first reason found."""
+
+    def __init__(self, context: DistContext) -> None:
+        self.context = context
+        self.files: list[str] = []
+        self._new: set[str] = set()  # in this process
+
+    def note(self, files: Iterable[str]) -> None:
+        """Remember what this process skipped."""
+        self._new.update(files)
+
+    def share(self) -> list[str]:
+        """Return what is new since the last time; all processes call this together."""
+        parts, self._new = self.context.all_gather_object(sorted(self._new)), set()
+        known, new = {*map(_path, self.files)}, []
+        for file in sorted(file for part in parts for file in part):
+            if _path(file) not in known:
+                known.add(_path(file))
+                new.append(file)
+        self.files += new
+        return new
+
+
+def _path(file: str) -> str:
+    return file.rpartition(": ")[0]

@@ -1,9 +1,9 @@
 """Checkpoints that survive anything: whole or absent, checked, without executable content.
 
     checkpoints/step-00000391/
-        model.safetensors, optimizer.safetensors   weights and momentum
-        state.json                                 where the run stands
-        manifest.json                              sha256 of the others
+        model.safetensors, optimizer.safetensors, ...   the tensors of a state dict, by its keys
+        state.json                                      everything else in it
+        manifest.json                                   sha256 of the others
 
 A folder is written under another name, synced to the disk and renamed; the last two stay.
 """
@@ -23,13 +23,15 @@ from torch import Tensor
 MAX_CHECKPOINTS = 2
 MANIFEST = "manifest.json"
 STATE = "state.json"
+SEPARATOR = "/"  # between the keys of nested dicts, in names of tensors
+
+Tensors = dict[str, dict[str, Tensor]]  # by file, by name
 
 
 class Checkpoint(NamedTuple):
-    """What a checkpoint holds."""
+    """A state dict and where it was read."""
 
     path: Path
-    tensors: dict[str, dict[str, Tensor]]
     state: dict[str, Any]
 
 
@@ -37,12 +39,11 @@ class DamagedError(Exception):
     """A checkpoint is not what was written."""
 
 
-def save(
-    folder: Path, step: int, tensors: Mapping[str, Mapping[str, Tensor]], state: Mapping[str, Any]
-) -> Path:
+def save(folder: Path, step: int, state: Mapping[str, Any]) -> Path:
     """Write a checkpoint and drop all but the last two; a full disk leaves the old ones whole."""
+    tensors, plain = split_tensors(state)
     files = {f"{name}.safetensors": _packed(part) for name, part in tensors.items()}
-    files[STATE] = _json(state)
+    files[STATE] = _json(plain)
     files[MANIFEST] = _json({name: _sha256(content) for name, content in files.items()})
     final, unfinished = folder / f"step-{step:08d}", folder / f".writing-{step:08d}"
     try:
@@ -59,8 +60,51 @@ def save(
     return final
 
 
+def split_tensors(state: Mapping[str, Any]) -> tuple[Tensors, dict[str, Any]]:
+    """Split a state dict into the tensors of each of its dicts, and all else.
+
+    >>> import torch
+    >>> tensors, plain = split_tensors({"step": 3, "task": {"loss": {"rows": torch.ones(2)}}})
+    >>> tensors, plain
+    ({'task': {'loss/rows': tensor([1., 1.])}}, {'step': 3, 'task': {'loss': {}}})
+    """
+    tensors: Tensors = {}
+    plain: dict[str, Any] = {}
+    for key, value in state.items():
+        found: dict[str, Tensor] = {}
+        plain[key] = _without_tensors(value, "", found)
+        if found:
+            tensors[key] = found
+    return tensors, plain
+
+
+def _without_tensors(value: Any, path: str, found: dict[str, Tensor]) -> Any:
+    """Copy nested dicts without their tensors, which are `found`."""
+    if not isinstance(value, Mapping):
+        return value
+    plain = {}
+    for key, inner in value.items():
+        if isinstance(inner, Tensor):
+            found[f"{path}{key}"] = inner
+        else:
+            plain[str(key)] = _without_tensors(inner, f"{path}{key}{SEPARATOR}", found)
+    return plain
+
+
+def join_tensors(tensors: Tensors, plain: dict[str, Any]) -> dict[str, Any]:
+    """Put a state dict together again; its keys are all text now."""
+    for name, part in tensors.items():
+        for path, tensor in part.items():
+            *keys, last = path.split(SEPARATOR)
+            place = plain.setdefault(name, {})
+            for key in keys:
+                place = place.setdefault(key, {})
+            place[last] = tensor
+    return plain
+
+
 def newest(folder: Path, report: Callable[[str], None] = print) -> Checkpoint | None:
-    """The newest checkpoint that is whole; damaged ones are reported and set aside.
+    """Read the newest checkpoint that is whole; damaged ones are reported and set aside.
 
     None where no checkpoint was ever finished. Call it only while no other process writes.
     """
@@ -85,8 +129,28 @@ def newest(folder: Path, report: Callable[[str], None] = print) -> Checkpoint | 
     return None
 
 
+def load(path: Path) -> Checkpoint:
+    """Read a checkpoint, every byte checked."""
+    files = {}
+    for name, expected in _read_manifest(path / MANIFEST).items():
+        content = _read(path / name)
+        if _sha256(content) != expected:
+            raise DamagedError(f"{name} differs from its sha256")
+        files[name] = content
+    tensors = {
+        name.removesuffix(".safetensors"): safetensors.torch.load(content)
+        for name, content in files.items()
+        if name.endswith(".safetensors")
+    }
+    return Checkpoint(path, join_tensors(tensors, json.loads(files[STATE])))
+
+
+def steps(folder: Path) -> list[Path]:
+    """List the finished checkpoints, oldest first."""
+    return sorted(folder.glob("step-*"))
+
+
 def _prune(folder: Path) -> None:
-    """Drop all but the last two checkpoints."""
     for old in steps(folder)[:-MAX_CHECKPOINTS]:
         shutil.rmtree(old)
 
@@ -97,28 +161,6 @@ def _set_aside(path: Path) -> str:
     shutil.rmtree(aside, ignore_errors=True)
     path.rename(aside)
     return aside.name
-
-
-def load(path: Path) -> Checkpoint:
-    """Read a checkpoint, every byte checked."""
-    manifest = _read_json(path / MANIFEST)
-    files = {}
-    for name, expected in manifest.items():
-        content = _read(path / name)
-        if _sha256(content) != expected:
-            raise DamagedError(f"{name} differs from its sha256")
-        files[name] = content
-    tensors = {
-        name.removesuffix(".safetensors"): safetensors.torch.load(content)
-        for name, content in files.items()
-        if name.endswith(".safetensors")
-    }
-    return Checkpoint(path, tensors, json.loads(files[STATE]))
-
-
-def steps(folder: Path) -> list[Path]:
-    """The finished checkpoints, oldest first."""
-    return sorted(folder.glob("step-*"))
 
 
 def _packed(tensors: Mapping[str, Tensor]) -> bytes:
@@ -159,7 +201,7 @@ def _read(path: Path) -> bytes:
         raise DamagedError(f"{path.name}: {failed.strerror}") from failed
 
 
-def _read_json(path: Path) -> dict[str, str]:
+def _read_manifest(path: Path) -> dict[str, str]:
     try:
         content = json.loads(_read(path))
     except ValueError as failed:

@@ -1,4 +1,4 @@
-"""The command `softaug train`: a named recipe, any setting of it changed on the way."""
+"""Training a recipe: one run, the members of an ensemble, and the command `softaug train`."""
 
 import json
 import os
@@ -7,17 +7,117 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
+import torch
 import tyro
 from rich.console import Console
 
 from softaug.checks import refuse
-from softaug.lab.recipes import AnyRecipe, PretrainRecipe, Recipe, find, from_dict
-from softaug.lab.training.run_dir import RunOptions
-from softaug.lab.training.ssl import pretrain
-from softaug.lab.training.supervised import train
+from softaug.lab.recipes import AnyRecipe, PretrainRecipe, Recipe, as_dict, find, from_dict
+from softaug.lab.training import checkpoint
+from softaug.lab.training.distributed import SINGLE, DistContext, init_distributed
+from softaug.lab.training.logging import environment
+from softaug.lab.training.run_dir import (
+    CHECKPOINTS,
+    RESULT,
+    RunOptions,
+    check_recipe,
+    lock_run_dir,
+    read_result,
+    save_recipe,
+    save_result,
+)
+from softaug.lab.training.setup import TrainingData, load_data, num_workers, prepare_machine
+from softaug.lab.training.ssl import SelfSupervised
+from softaug.lab.training.supervised import Supervised
+from softaug.lab.training.trainer import Trainer
 
 SUFFIX = "-ensemble"
 MEMBER = "member-seed"
+SCHEMA = 1  # of result.json
+
+
+def train(recipe: AnyRecipe, options: RunOptions, console: Console) -> dict[str, Any]:
+    """Train `recipe`, from the folder's last checkpoint if it has one; return the result.
+
+    A finished run is only read. Under torchrun every process calls this.
+    """
+    if isinstance(recipe, Recipe) and recipe.members > 1:
+        remedy = "train each of softaug.lab.training.command.members(recipe)"
+        refuse("train", "a run has one network", f"{recipe.members} members", remedy)
+    folder = options.folder(recipe)
+    with init_distributed(options.device) as context:
+        console = console if context.is_rank_zero else Console(quiet=True)
+        prepare_machine(recipe, options)
+        result = context.run_on_rank_zero(lambda: _find_result(folder, recipe))
+        if result is not None:
+            console.print(f"{folder} is finished", highlight=False, soft_wrap=True)
+            return result
+        data = load_data(recipe, options.data_dir)
+        task = build_task(recipe, data, context, num_workers(options, data.train))
+        trainer = Trainer(
+            recipe, data, task, context=context, run_dir=folder, options=options, console=console
+        )
+        with context.enter_on_rank_zero(lock_run_dir(folder)):
+            context.run_on_rank_zero(lambda: _begin(folder, recipe))
+            trainer.resume()
+            trainer.train()
+            trainer.finalize()
+            return context.run_on_rank_zero(lambda: _end(folder, recipe, trainer))
+
+
+def build_task(
+    recipe: AnyRecipe, data: TrainingData, context: DistContext = SINGLE, workers: int = 0
+) -> Supervised | SelfSupervised:
+    """Build what a recipe learns."""
+    if isinstance(recipe, Recipe):
+        return Supervised(recipe, data, context, workers)
+    return SelfSupervised(recipe, data, context, workers)
+
+
+def _find_result(folder: Path, recipe: AnyRecipe) -> dict[str, Any] | None:
+    check_recipe(folder, recipe)
+    return read_result(folder)
+
+
+def _begin(folder: Path, recipe: AnyRecipe) -> None:
+    check_recipe(folder, recipe)  # again: another process may have begun while data was read
+    save_recipe(folder, recipe)
+
+
+def _end(folder: Path, recipe: AnyRecipe, trainer: Trainer) -> dict[str, Any]:
+    result = describe_result(recipe, trainer)
+    save_result(folder, result)
+    return result
+
+
+def describe_result(recipe: AnyRecipe, trainer: Trainer) -> dict[str, Any]:
+    """Describe a run that has taken its last step: the content of result.json."""
+    data, last_epoch, num_train = trainer.data, trainer.last_epoch, trainer.batches.num
+    device, run_dir = trainer.context.device, trainer.run_dir
+    assert run_dir is not None, "it has been trained in"
+    last = checkpoint.steps(run_dir / CHECKPOINTS)[-1].relative_to(run_dir)
+    return {
+        "schema": SCHEMA,
+        "recipe": as_dict(recipe),
+        "seed": recipe.seed,
+        "split": data.split,
+        **trainer.evaluated,
+        "train_loss": last_epoch.mean_loss,
+        f"train_{trainer.task.train_metric}": last_epoch.mean_metric,
+        "files_sha256": trainer.task.file_hashes(),
+        "skipped": trainer.skipped.files,
+        "num_train": num_train,
+        "num_measured": len(data.measured.labels),
+        "num_classes": len(data.class_names),
+        "num_parameters": sum(part.numel() for part in trainer.net.parameters()),
+        "weights": str(last / f"{'ema' if trainer.ema else 'model'}.safetensors"),
+        "seconds": round(trainer.seconds, 1),
+        "images_per_second": round(recipe.epochs * num_train / trainer.seconds, 1),
+        "processes": trainer.context.world_size,
+        "threads": torch.get_num_threads(),
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else str(device),
+        "environment": environment(),
+    }
 
 
 def members(recipe: Recipe) -> list[Recipe]:
@@ -92,19 +192,16 @@ def train_command(arguments: Sequence[str]) -> Trained:
         print(USAGE)
         raise SystemExit(0 if "-h" in arguments or "--help" in arguments else 2)
     name, *changes = arguments
-    recipe, options = _changed(read_recipe(name), name, changes)
+    recipe, options = _override(read_recipe(name), name, changes)
     if isinstance(recipe, Recipe) and recipe.members > 1:
         return Trained(recipe, options, train_members(recipe, options, console))
-    folder = options.folder(recipe)
-    if isinstance(recipe, Recipe):
-        told = _labels_told(train(recipe, options, console))
-    else:
-        told = _views_told(pretrain(recipe, options, console), folder)
-    console.print(f"{told}; {folder / 'result.json'}", highlight=False, soft_wrap=True)
+    folder, result = options.folder(recipe), train(recipe, options, console)
+    summary = _summarize(result) if isinstance(recipe, Recipe) else _summarize_pairs(result, folder)
+    console.print(f"{summary}; {folder / RESULT}", highlight=False, soft_wrap=True)
     return Trained(recipe, options, [folder])
 
 
-def _changed(recipe: AnyRecipe, name: str, changes: Sequence[str]) -> tuple[AnyRecipe, RunOptions]:
+def _override(recipe: AnyRecipe, name: str, changes: Sequence[str]) -> tuple[AnyRecipe, RunOptions]:
     """The recipe with the settings that the command line changes, and the options there."""
     default = (
         TrainCommand(RunOptions(), recipe)
@@ -121,14 +218,14 @@ def _changed(recipe: AnyRecipe, name: str, changes: Sequence[str]) -> tuple[AnyR
     return chosen.recipe, chosen.options
 
 
-def _labels_told(result: Mapping[str, Any]) -> str:
+def _summarize(result: Mapping[str, Any]) -> str:
     return (
         f"{result['split']} error {result['error']:.2%}, NLL {result['nll']:.3f}, "
         f"ECE {result['ece']:.2%}"
     )
 
 
-def _views_told(result: Mapping[str, Any], folder: Path) -> str:
+def _summarize_pairs(result: Mapping[str, Any], folder: Path) -> str:
     return (
         f"{result['split']} error of nearest neighbours {result['knn_error']:.2%}, feature std "
         f"{result['train_feature_std']:.2f}; `softaug evaluate {folder}` trains the probe"

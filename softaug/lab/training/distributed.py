@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class DistContext:
-    """Which of all processes this one is; alone, each method is a matter of course."""
+    """Rank, number and device of this process; with a single one each method is trivial."""
 
     rank: int
     world_size: int
@@ -30,7 +30,7 @@ class DistContext:
         return self.rank == 0
 
     def all_reduce(self, values: Tensor) -> Tensor:
-        """The sum over all processes, on the device of `values`."""
+        """Sum over all processes, on the device of `values`."""
         if self.world_size == 1:
             return values
         shared = values.to(self.device)  # NCCL knows only its own devices
@@ -38,7 +38,7 @@ class DistContext:
         return shared.to(values.device)
 
     def broadcast(self, values: Tensor) -> None:
-        """Overwrite `values` by those of the first process."""
+        """Overwrite `values` by those of rank zero."""
         if self.world_size == 1:
             return
         shared = values.to(self.device)
@@ -47,14 +47,21 @@ class DistContext:
             values.copy_(shared)
 
     def broadcast_object(self, message: Any) -> Any:
-        """What the first process passes here, in every process."""
+        """Return in every process what rank zero passes."""
         messages = [message]
         if self.world_size > 1:
             dist.broadcast_object_list(messages, src=0, device=self.device)
         return messages[0]
 
+    def all_gather_object(self, message: Any) -> list[Any]:
+        """Return in every process what each process passes."""
+        messages = [message] * self.world_size
+        if self.world_size > 1:
+            dist.all_gather_object(messages, message)
+        return messages
+
     def run_on_rank_zero(self, action: Callable[[], T]) -> T:
-        """What `action` returns in the first process, which alone runs it; or its refusal."""
+        """Return in every process what `action` returns on rank zero, or raise its refusal."""
         if self.world_size == 1:
             return action()
         outcome: tuple[Any, Exception | None] = (None, None)
@@ -65,53 +72,49 @@ class DistContext:
                 outcome = (None, refused)
         value, refusal = self.broadcast_object(outcome)
         if refusal is not None:
-            refusal.told = self.rank > 0
+            refusal.reported = self.rank > 0
             raise refusal
         return value  # type: ignore[no-any-return]
 
     @contextmanager
-    def enter_on_rank_zero(self, held: AbstractContextManager[None]) -> Iterator[None]:
-        """`held`, in the first process alone; its refusal is everybody's."""
+    def enter_on_rank_zero(self, manager: AbstractContextManager[None]) -> Iterator[None]:
+        """Enter a context on rank zero alone; its refusal is raised in every process."""
         with ExitStack() as stack:
-            self.run_on_rank_zero(lambda: stack.enter_context(held))
+            self.run_on_rank_zero(lambda: stack.enter_context(manager))
             yield
 
-    def all_gather_object(self, message: Any) -> list[Any]:
-        """What each process passes here, in every process."""
-        messages = [message] * self.world_size
-        if self.world_size > 1:
-            dist.all_gather_object(messages, message)
-        return messages
+
+SINGLE = DistContext(0, 1, torch.device("cpu"))
 
 
 @contextmanager
 def init_distributed(device: str = "auto") -> Iterator[DistContext]:
     """Join the other processes of torchrun, if there are any; `device` is "auto" or torch's name.
 
-    NCCL joins CUDA devices, gloo joins CPUs. `torchrun` says rank and number by environment
-    variables. A refusal that only a later process has is printed with its number.
+    NCCL joins CUDA devices, gloo joins CPUs. `torchrun` gives rank and number by environment
+    variables. A refusal that only a later process has is printed with its rank.
     """
     if "RANK" not in os.environ:
-        found = choose_device(device)
-        if found.type == "cuda":
-            torch.cuda.set_device(found)
-        yield DistContext(0, 1, found)
+        chosen = choose_device(device)
+        if chosen.type == "cuda":
+            torch.cuda.set_device(chosen)
+        yield DistContext(0, 1, chosen)
         return
-    found = choose_shared_device(device)
-    dist.init_process_group("nccl" if found.type == "cuda" else "gloo")
-    team = DistContext(dist.get_rank(), dist.get_world_size(), found)
+    chosen = _choose_local_device(device)
+    dist.init_process_group("nccl" if chosen.type == "cuda" else "gloo")
+    context = DistContext(dist.get_rank(), dist.get_world_size(), chosen)
     try:
-        yield team
+        yield context
     except (ValueError, OSError) as refused:
-        if not team.is_rank_zero and not getattr(refused, "told", False):
-            print(f"process {team.rank}: {refused}", file=sys.stderr)
+        if not context.is_rank_zero and not getattr(refused, "reported", False):
+            print(f"process {context.rank}: {refused}", file=sys.stderr)
         raise
     finally:
         dist.destroy_process_group()
 
 
 def choose_device(name: str) -> torch.device:
-    """The device called `name`; "auto" is a CUDA device where there is one, else the CPU."""
+    """Return the device called `name`; "auto" is a CUDA device where there is one, else the CPU."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -123,18 +126,18 @@ def choose_device(name: str) -> torch.device:
     return device
 
 
-def choose_shared_device(name: str) -> torch.device:
-    """The device of this process among several of a machine: the CPU, or a GPU each."""
+def _choose_local_device(name: str) -> torch.device:
+    """Return the device of this process among several of a machine: the CPU, or a GPU each."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name not in ("cpu", "cuda"):
         refuse("train", "device under torchrun must be auto, cpu or cuda", name)
     if name == "cpu":
         return torch.device("cpu")
-    place, num = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
-    if place >= num:
+    local_rank, num = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
+    if local_rank >= num:
         remedy = f"start at most {num} processes on this machine, or use --device cpu"
         refuse("train", "each process must have a GPU of its own", f"{num} GPUs", remedy)
-    device = torch.device("cuda", place)
+    device = torch.device("cuda", local_rank)
     torch.cuda.set_device(device)
     return device

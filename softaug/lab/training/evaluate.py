@@ -1,24 +1,61 @@
-"""What a network makes of images it was not trained on."""
+"""Predictions of a network on whole data sets, in the recipe's precision."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
 from softaug.lab.data.images import Images, Source
-from softaug.lab.training.batches import leave_signals
+from softaug.lab.training.batches import ignore_signals
+from softaug.lab.training.distributed import SINGLE, DistContext
 from softaug.lab.training.logging import num_cores
-from softaug.lab.training.optim import Descent
-from softaug.metrics import calibration_error, error, nll
 
 CHUNK = 500  # images of CIFAR's size; fewer large ones
 CHUNK_PIXELS = CHUNK * 32 * 32
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+Output = TypeVar("Output")
+
+
+def in_precision(
+    net: Callable[..., Output], device: torch.device, precision: str
+) -> Callable[..., Output]:
+    """Return what calls `net` under autocast, or `net` itself for float32."""
+    if precision == "float32":
+        return net
+    return torch.autocast(device.type, DTYPES[precision])(net)  # type: ignore[no-any-return]
+
+
+@torch.no_grad()
+def predict(net: nn.Module, images: Tensor, precision: str = "float32") -> Tensor:
+    """Predict the logits, or features, of uint8 images: [B, C] float32 where the network is."""
+    device = next(net.parameters()).device
+    output: Tensor = in_precision(net, device, precision)(images.to(device))
+    return output.float()
+
+
+def predict_all(
+    net: nn.Module,
+    source: Source,
+    precision: str = "float32",
+    context: DistContext = SINGLE,
+    workers: int = 0,
+) -> Tensor:
+    """Predict for all images of a source, [N, C] in every process; processes share the images."""
+    net.eval()
+    num = len(source.labels)
+    first, last = (num * rank // context.world_size for rank in (context.rank, context.rank + 1))
+    chunks = Chunks(source, first, last)
+    mine = torch.cat([predict(net, images, precision) for images in chunks.read(workers)])
+    everyone = mine.new_zeros(num, mine.shape[1])
+    everyone[first:last] = mine
+    return context.all_reduce(everyone)
 
 
 class Chunks(Dataset[Tensor]):
-    """The images of a source in stretches of about as many pixels."""
+    """The images from `first` to `last` of a source, in chunks of about as many pixels."""
 
     def __init__(self, source: Source, first: int, last: int) -> None:
         self.source = source
@@ -32,49 +69,23 @@ class Chunks(Dataset[Tensor]):
     def __getitem__(self, place: int) -> Tensor:
         return self.source.fetch(self.parts[place].to(self.source.labels.device))
 
+    def read(self, workers: int) -> Iterator[Tensor]:
+        """Iterate over the chunks in order, read ahead by so many processes."""
+        return iter(
+            DataLoader(
+                self,
+                batch_size=None,
+                num_workers=min(workers, len(self)),
+                worker_init_fn=ignore_signals,
+            )
+        )
+
 
 def chunks(source: Source, workers: int) -> Iterator[Tensor]:
-    """The images of a source, about 500 of CIFAR's size at a time, in order."""
-    stretches = Chunks(source, 0, len(source.labels))
-    few = min(workers, len(stretches))
-    return iter(DataLoader(stretches, batch_size=None, num_workers=few))
+    """Iterate over the images of a source, about 500 of CIFAR's size at a time, in order."""
+    return Chunks(source, 0, len(source.labels)).read(workers)
 
 
 def workers_for(source: Source) -> int:
-    """Processes that read ahead: a core each for files, none for images in memory."""
+    """Count the processes that read ahead: a core each for files, none for images in memory."""
     return 0 if isinstance(source, Images) else num_cores()
-
-
-def measure(learner: Descent, source: Source, workers: int) -> dict[str, Any]:
-    """Error, NLL and calibration error (10 bins); processes share the images out."""
-    logits = predict(learner, learner.measured, source, workers).float().cpu()
-    labels = source.labels.cpu()
-    return {
-        "error": float(error(logits, labels)),
-        "nll": float(nll(logits, labels)),
-        "ece": float(calibration_error(logits.softmax(1), labels)),
-    }
-
-
-@torch.no_grad()
-def predict(learner: Descent, net: nn.Module, source: Source, workers: int) -> Tensor:
-    """What `net`, all of the learner's network or a part, makes of all images, [N, C].
-
-    Every process has it; they share the images out.
-    """
-    team, num = learner.team, len(source.labels)
-    learner.share_statistics()
-    net.eval()
-    first, last = (num * place // team.world_size for place in (team.rank, team.rank + 1))
-    chunks = Chunks(source, first, last)
-    loader = DataLoader(
-        chunks,
-        batch_size=None,
-        num_workers=min(workers, len(chunks)),
-        worker_init_fn=leave_signals,
-    )
-    parts = [learner.predict(images.to(team.device), net) for images in loader]
-    mine = torch.cat(parts)
-    everyone = mine.new_zeros(num, mine.shape[1])
-    everyone[first:last] = mine
-    return team.all_reduce(everyone)

@@ -8,19 +8,20 @@ from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
+from rich.console import Console
 from torch import Tensor, nn
 
 from softaug.checks import NotFiniteError, refuse
 from softaug.draws import DrawKey, send
 from softaug.lab.data.folder import FolderImages
 from softaug.lab.data.images import Source
-from softaug.lab.progress import Show
-from softaug.lab.recipes.config import PretrainRecipe, ProbeSpec
-from softaug.lab.training.batches import Steps, derive_seed, on_device, stream
+from softaug.lab.recipes.config import Compute, Optim, PretrainRecipe
+from softaug.lab.training.batches import Steps, derive_seed, on_device
 from softaug.lab.training.distributed import DistContext
-from softaug.lab.training.evaluate import chunks, workers_for
-from softaug.lab.training.optim import DTYPES
+from softaug.lab.training.evaluate import chunks, predict, workers_for
+from softaug.lab.training.setup import TrainingData
 from softaug.lab.training.ssl import edge_of
+from softaug.lab.training.trainer import Losses, Task, Trainer
 from softaug.transforms import HorizontalFlip, UniformResizedCrop
 from softaug.transforms.resized_crop import resize_windows
 
@@ -28,27 +29,87 @@ SCALE = (0.08, 1.0)  # SimSiam's evaluation takes torchvision's
 STREAM = 2  # the views of pretraining have 0 and 1
 
 
-class ProbeBatch(NamedTuple):
-    """Images or features of a step, with what belongs to them."""
+def fit_probe(
+    backbone: nn.Module, recipe: PretrainRecipe, data: TrainingData, console: Console | None = None
+) -> nn.Linear:
+    """Train a linear layer on the frozen features of `backbone` with the training labels."""
+    task = LinearProbe(backbone, recipe, data)
+    context = DistContext(0, 1, next(backbone.parameters()).device)
+    trainer = Trainer(probe_config(recipe), data, task, context=context, console=console)
+    try:
+        trainer.train()
+        trainer.check_finite()
+    except NotFiniteError:
+        got, remedy = f"others with probe.lr {recipe.probe.lr:g}", "choose a smaller probe.lr"
+        refuse("probe", "weights must be finite", got, remedy, NotFiniteError)
+    return task.net
 
-    seen: Tensor  # [B, C, H, W] uint8, or [B, D]
-    sample: Tensor  # [B] places in the training set
 
-
-class Order(NamedTuple):
-    """What the order of samples depends on."""
+class ProbeConfig(NamedTuple):
+    """What the probe's training depends on."""
 
     epochs: int
     batch: int
     seed: int
+    optim: Optim
+    compute: Compute
 
 
-class Samples(Steps[ProbeBatch]):
-    """`samples[step]` is a pure function of the recipe and the step: crops, or ready features."""
+def probe_config(recipe: PretrainRecipe) -> ProbeConfig:
+    """Return the probe's part of a recipe: SGD with momentum, a learning rate that drops."""
+    spec = recipe.probe
+    optim = Optim(lr=spec.lr, nesterov=False, weight_decay=0.0, schedule="step", drops=spec.drops)
+    # A linear layer is trained in float32; its features have the recipe's precision.
+    return ProbeConfig(spec.epochs, spec.batch, recipe.seed, optim, Compute(channels_last=False))
+
+
+class ProbeBatch(NamedTuple):
+    """Images or features of a step, with the samples that they are of."""
+
+    inputs: Tensor  # [B, C, H, W] uint8, or [B, D]
+    sample: Tensor  # [B] places in the training set
+    unreadable: tuple[str, ...] = ()  # always none: a file that cannot be read is refused
+
+
+class LinearProbe(Task[ProbeBatch]):
+    """Learn labels from frozen features."""
+
+    net: nn.Linear
+    batches: "ProbeBatches"
+    train_metric = "error"
+
+    def __init__(self, backbone: nn.Module, recipe: PretrainRecipe, data: TrainingData) -> None:
+        self.backbone, self.precision = backbone.eval(), recipe.compute.precision
+        self.device = next(backbone.parameters()).device
+        features = None if recipe.probe.crops else features_of(backbone, recipe, data.train)
+        self.batches = ProbeBatches(recipe, on_device(data.train, self.device), features)
+        # Features are where the network is: a worker could not read them from a GPU.
+        self.workers = workers_for(data.train) if features is None else 0
+        self.labels = data.train.labels.to(self.device)
+        example = data.train.fetch(data.train.labels.new_zeros(1))
+        num_features = predict(backbone, example, self.precision).shape[1]
+        self.net = nn.Linear(num_features, len(data.class_names))
+        draws = torch.Generator().manual_seed(derive_seed(recipe.seed, STREAM))
+        nn.init.normal_(self.net.weight, std=0.01, generator=draws)
+        nn.init.zeros_(self.net.bias)
+
+    def loss(self, batch: ProbeBatch) -> Losses:
+        features = batch.inputs.to(self.device)
+        if self.batches.features is None:
+            features = predict(self.backbone, features, self.precision)
+        logits, labels = self.model(features), self.labels[batch.sample.to(self.device)]
+        losses = F.cross_entropy(logits, labels, reduction="none")
+        return Losses(losses, logits.detach().argmax(1) != labels, len(labels))
+
+    def describe(self, metric: float) -> str:
+        return f"probe: train (augmented) error {100 * metric:.1f} %"
+
+
+class ProbeBatches(Steps[ProbeBatch]):
+    """`batches[step]` is a pure function of the recipe and the step: crops, or ready features."""
 
     def __init__(self, recipe: PretrainRecipe, source: Source, features: Tensor | None) -> None:
-        spec, alone = recipe.probe, DistContext(0, 1, torch.device("cpu"))
-        super().__init__(Order(spec.epochs, spec.batch, recipe.seed), len(source.labels), alone)
+        super().__init__(probe_config(recipe), len(source.labels))
         self.source, self.features = source, features
         self.crop = UniformResizedCrop(edge_of(source), SCALE)
         self.flip = HorizontalFlip()
@@ -58,11 +119,10 @@ class Samples(Steps[ProbeBatch]):
         if self.features is not None:
             return ProbeBatch(self.features[send(sample, self.features.device)], sample)
         index = send(sample, self.source.labels.device)
-        epoch = step // self.steps_per_epoch
-        return ProbeBatch(self._cropped(DrawKey(self.recipe.seed, epoch, index, STREAM)), sample)
+        key = DrawKey(self.recipe.seed, step // self.steps_per_epoch, index, STREAM)
+        return ProbeBatch(self._crop(index, key), sample)
 
-    def _cropped(self, key: DrawKey) -> Tensor:
-        index = torch.as_tensor(key.index)
+    def _crop(self, index: Tensor, key: DrawKey) -> Tensor:
         if isinstance(self.source, FolderImages):
             images = self.source.windows(index, self.crop, key).images
         else:
@@ -71,79 +131,13 @@ class Samples(Steps[ProbeBatch]):
         return self.flip.apply(images, self.flip.draw(images, key=key))
 
 
-def fit_probe(
-    backbone: nn.Module, recipe: PretrainRecipe, source: Source, num_classes: int, show: Show
-) -> nn.Linear:
-    """A linear layer on the frozen features of `backbone`, trained with the labels of `source`.
-
-    `show` is told how many images were done, of `recipe.probe.epochs` times all of them.
-    """
-    device = next(backbone.parameters()).device
-    features = None if recipe.probe.crops else features_of(backbone, recipe, source)
-    samples = Samples(recipe, on_device(source, device), features)
-    labels, steps = source.labels.to(device), samples.steps_per_epoch
-    probe, sgd = _fresh(backbone, recipe, source, num_classes)
-    done = 0
-    # Features are where the network is: a worker could not read them from a GPU.
-    workers = workers_for(source) if features is None else 0
-    for step, batch in enumerate(stream(samples, 0, workers)):
-        sgd.param_groups[0]["lr"] = probe_lr(recipe.probe, step // steps)
-        seen = batch.seen.to(device)
-        known = seen if features is not None else extract(backbone, recipe, seen)
-        loss = F.cross_entropy(probe(known), labels[batch.sample.to(device)])
-        sgd.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        sgd.step()
-        done += len(batch.sample)
-        show(done, f"probe, epoch {step // steps + 1}/{recipe.probe.epochs}")
-    _check_finite(probe, recipe.probe)
-    return probe
-
-
-def probe_lr(spec: ProbeSpec, epoch: int) -> float:
-    """The learning rate of an epoch: divided by 10 at each of the drops.
-
-    >>> [probe_lr(ProbeSpec(epochs=5, lr=10.0), epoch) for epoch in range(5)]
-    [10.0, 10.0, 10.0, 1.0, 0.1]
-    """
-    passed = sum(epoch >= round(share * spec.epochs) for share in spec.drops)
-    return spec.lr / float(10**passed)
-
-
-@torch.no_grad()
-def extract(backbone: nn.Module, recipe: PretrainRecipe, images: Tensor) -> Tensor:
-    """The features of uint8 images in the recipe's precision, [B, D] float32."""
-    device, dtype = next(backbone.parameters()).device, DTYPES[recipe.compute.precision]
-    with torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
-        found: Tensor = backbone.eval()(images.to(device))
-    return found.float()
-
-
 def features_of(backbone: nn.Module, recipe: PretrainRecipe, source: Source) -> Tensor:
-    """The features of all images as they are, [N, D] float32, where the network is."""
+    """Compute the features of all images as they are, [N, D] float32, where the network is."""
     return torch.cat(list(feature_parts(backbone, recipe, source)))
 
 
 def feature_parts(backbone: nn.Module, recipe: PretrainRecipe, source: Source) -> Iterator[Tensor]:
-    """The same in stretches of about 500 images of CIFAR's size."""
-    read = chunks(source, workers_for(source))
-    return (extract(backbone, recipe, images) for images in read)
-
-
-def _fresh(
-    backbone: nn.Module, recipe: PretrainRecipe, source: Source, num_classes: int
-) -> tuple[nn.Linear, torch.optim.SGD]:
-    """A layer of small random weights that depend on the seed alone, and how it learns."""
-    example = extract(backbone, recipe, source.fetch(source.labels.new_zeros(1)))
-    probe = nn.Linear(example.shape[1], num_classes)
-    draws = torch.Generator().manual_seed(derive_seed(recipe.seed, STREAM))
-    nn.init.normal_(probe.weight, std=0.01, generator=draws)
-    nn.init.zeros_(probe.bias)
-    probe = probe.to(example.device)
-    return probe, torch.optim.SGD(probe.parameters(), recipe.probe.lr, momentum=0.9)
-
-
-def _check_finite(probe: nn.Linear, spec: ProbeSpec) -> None:
-    if not bool(torch.stack([part.isfinite().all() for part in probe.parameters()]).all()):
-        got, remedy = f"others with probe.lr {spec.lr:g}", "choose a smaller probe.lr"
-        refuse("probe", "weights must be finite", got, remedy, NotFiniteError)
+    """Compute the same in chunks of about 500 images of CIFAR's size."""
+    backbone.eval()
+    for images in chunks(source, workers_for(source)):
+        yield predict(backbone, images, recipe.compute.precision)

@@ -16,11 +16,8 @@ from softaug.lab.data.load import load, split_train_eval
 from softaug.lab.data.prior import read_prior
 from softaug.lab.models import Normalize, create
 from softaug.lab.recipes.config import AnyRecipe, DataSpec, LossSpec, Recipe
-from softaug.lab.training.augmentation import build_pacer, hidden_mixing
-from softaug.lab.training.batches import Batches, derive_seed
-from softaug.lab.training.distributed import DistContext
-from softaug.lab.training.logging import Stopwatch, num_cores, warm_allocator
-from softaug.lab.training.optim import Learner
+from softaug.lab.training.batches import derive_seed
+from softaug.lab.training.logging import num_cores, warm_allocator
 from softaug.lab.training.run_dir import RunOptions
 from softaug.losses import SoftLoss
 from softaug.online_smoothing import OnlineSmoothing
@@ -83,27 +80,6 @@ def num_workers(options: RunOptions, source: Source) -> int:
     if isinstance(source, Images):
         return 0
     return max(1, num_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
-
-
-def make_learner(
-    recipe: Recipe, data: TrainingData, batches: Batches, team: DistContext, clock: Stopwatch
-) -> Learner:
-    """The network of a recipe and how it learns."""
-    net = build_net(recipe, data)
-    return Learner(
-        net,
-        build_loss(recipe.loss, data.class_names),
-        recipe.optim,
-        num_steps=len(batches),
-        warmup_steps=round(recipe.optim.warmup_epochs * batches.steps_per_epoch),
-        compute=recipe.compute,
-        team=team,
-        clock=clock,
-        hidden=hidden_mixing(net, recipe),
-        pacer=build_pacer(
-            recipe.augment, recipe.epochs, len(data.class_names), len(data.train.labels)
-        ),
-    )
 
 
 def build_loss(spec: LossSpec, class_names: tuple[str, ...]) -> SoftLoss:

@@ -1,4 +1,4 @@
-"""Stopping when asked to, at a moment of our choice."""
+"""Stopping when asked to, between two steps."""
 
 import os
 import signal
@@ -17,24 +17,24 @@ class Interruption:
 
 
 @contextmanager
-def interruption() -> Iterator[Interruption]:
+def catch_signals() -> Iterator[Interruption]:
     """Note signals to stop; a second Ctrl-C acts at once.
 
     (Not under torchrun, which repeats to its processes the Ctrl-C that they had already.)
     """
-    noted = Interruption()
+    interruption = Interruption()
     if threading.current_thread() is not threading.main_thread():
-        yield noted  # only the main thread may handle signals
+        yield interruption  # only the main thread may handle signals
         return
 
     def note(number: int, frame: FrameType | None) -> None:
-        if noted.asked and number == signal.SIGINT and "RANK" not in os.environ:
+        if interruption.asked and number == signal.SIGINT and "RANK" not in os.environ:
             raise KeyboardInterrupt
-        noted.asked = True
+        interruption.asked = True
 
     before = {number: signal.signal(number, note) for number in SIGNALS}
     try:
-        yield noted
+        yield interruption
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -42,7 +42,7 @@ def interruption() -> Iterator[Interruption]:
 
 @contextmanager
 def ignore_sigint() -> Iterator[None]:
-    """Processes started inside do not hear Ctrl-C: their parent does, and tells them to stop."""
+    """Have processes started inside ignore Ctrl-C: their parent gets it, and stops them."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may handle signals
         return

@@ -1,10 +1,9 @@
 """Training without labels: two views of an image belong together."""
 
 from collections import OrderedDict
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
-from rich.console import Console
 from torch import Tensor, nn
 
 from softaug.draws import DrawKey, send
@@ -22,13 +21,10 @@ from softaug.lab.models import (
 )
 from softaug.lab.recipes.config import PretrainRecipe, SimSiamSpec, ViewsSpec
 from softaug.lab.training.batches import Steps, derive_seed, on_device
-from softaug.lab.training.distributed import DistContext
-from softaug.lab.training.evaluate import predict
-from softaug.lab.training.logging import Stopwatch
-from softaug.lab.training.optim import DTYPES, Descent
-from softaug.lab.training.run_dir import RunOptions
+from softaug.lab.training.distributed import SINGLE, DistContext
+from softaug.lab.training.evaluate import predict_all
 from softaug.lab.training.setup import TrainingData
-from softaug.lab.training.trainer import Job, run_job
+from softaug.lab.training.trainer import Losses, Task
 from softaug.metrics import knn_accuracy
 from softaug.pair_weights import pair_weight
 from softaug.transforms import TwoViews, Views
@@ -37,80 +33,91 @@ from softaug.transforms.two_views import make_view_key
 PairNet = SimSiam | BarlowTwins
 
 
-class PairLearner(Descent):
-    """Descent on the loss of pairs, each of which counts by the overlap of its views."""
+NEIGHBOURS = 200
+# Projections spread evenly about their mean by s have a mean cosine of 1 - s^2 from image to
+# image: 0.64 here. BatchNorm keeps projections from being equal: on 1,000 images of CIFAR-10,
+# SimSiam without its stop-gradient or its predictor came down to 0.2 to 0.5 (one run each), not
+# to 0; on a few hundred digits, in 10 to 20 epochs, to 0.5 to 0.95 only, so some are missed.
+# Unharmed networks, most of them hardly trained, had 0.73 or more.
+COLLAPSED = 0.6
+
+
+class SelfSupervised(Task["PairBatch"]):
+    """Learn that two views of an image belong together; labels only measure what was learned."""
 
     net: PairNet
+    train_metric = "feature_std"
 
     def __init__(
         self,
         recipe: PretrainRecipe,
-        net: PairNet,
-        num_steps: int,
-        warmup_steps: int = 0,
-        team: DistContext | None = None,
-        clock: Stopwatch | None = None,
+        data: TrainingData,
+        context: DistContext = SINGLE,
+        workers: int = 0,
     ) -> None:
-        self.method, self.weight = recipe.method, recipe.weight
-        super().__init__(
-            net,
-            recipe.optim,
-            num_steps,
-            warmup_steps,
-            recipe.compute,
-            team,
-            clock,
-            fixed=self._is_fixed,
-        )
+        self.recipe, self.data, self.context, self.workers = recipe, data, context, workers
+        source = data.train if workers else on_device(data.train, context.device)
+        self.batches = PairBatches(recipe, source, context)
+        self.net = build_pair_net(recipe, data)
 
-    def step(self, step: int, views: Views, num: int) -> Tensor:
-        """Learn from this process's share of a batch of `num` pairs.
-
-        Returns, without waiting for the device, each pair's weighted loss and the spread of the
-        projections of this share, [B, 2].
-        """
-        self.begin_step(step)
-        projections, losses = self._losses(views, num)
+    def loss(self, batch: "PairBatch") -> Losses:
+        device, method = self.context.device, self.recipe.method
+        views = Views(*(part.to(device, non_blocking=True) for part in batch.views))
+        output = self.model(views.first, views.second)
+        if isinstance(method, SimSiamSpec):
+            losses, num = self.weight(simsiam_loss(*output), views), batch.num_global
+            projections = output[2], output[3]
+        else:
+            projections, weights = output, self._pair_weights(views)
+            loss = barlow_twins_loss(output[0], output[1], weights, method.redundancy)
+            # One loss of all pairs, in every process: see `all_reduce_sum` on its gradient.
+            losses, num = loss[None], self.context.world_size
         spread = torch.stack([feature_std(part) for part in projections]).mean()
-        found = losses.detach().float().expand(len(views.first))
-        return torch.stack([found, spread.float().expand_as(found)], dim=1)
+        return Losses(losses, spread.float().expand(len(views.first)), num)
 
-    @property
-    def backbone(self) -> nn.Module:
-        """What gives the features that are used later, of the averaged network if there is one."""
-        found: nn.Module = self.measured.get_submodule("backbone")
-        return found
+    def weight(self, losses: Tensor, views: Views) -> Tensor:
+        """Multiply the loss of each pair by its weight, [B]."""
+        return losses * self._pair_weights(views)
 
-    def _losses(self, views: Views, num: int) -> tuple[tuple[Tensor, Tensor], Tensor]:
-        """Take the step; the projections, and the loss of each pair or of the batch."""
-        output = self._answer(views)
-        if isinstance(self.method, SimSiamSpec):
-            losses = self.weighted(simsiam_loss(*output), views)
-            self.descend(losses, num)
-            return (output[2], output[3]), losses
-        first, second = output
-        loss = barlow_twins_loss(first, second, self._weights(views), self.method.redundancy)
-        # One loss of all pairs, the same in every process: see `all_reduce_sum` on its gradient.
-        self.descend(loss[None], self.team.world_size)
-        return (first, second), loss
-
-    def weighted(self, losses: Tensor, views: Views) -> Tensor:
-        """The loss of each pair times its weight, [B]."""
-        return losses * self._weights(views)
-
-    def _weights(self, views: Views) -> Tensor:
-        spec, boxes = self.weight, (views.boxes_first, views.boxes_second)
+    def _pair_weights(self, views: Views) -> Tensor:
+        spec, boxes = self.recipe.weight, (views.boxes_first, views.boxes_second)
         return pair_weight(*boxes, k=spec.k, mode=spec.mode, p_min=spec.p_min)
 
-    def _answer(self, views: Views) -> tuple[Tensor, ...]:
-        device, dtype = self.team.device.type, DTYPES[self.compute.precision]
-        with torch.autocast(device, dtype, enabled=dtype != torch.float32):
-            output: tuple[Tensor, ...] = self._forward(views.first, views.second)
-        return output
+    def evaluate(self, net: nn.Module) -> dict[str, float]:
+        """Measure the error of the nearest neighbors among the training images, unaugmented."""
+        backbone, train, measured = (
+            net.get_submodule("backbone"),
+            self.data.train,
+            self.data.measured,
+        )
+        accuracy = knn_accuracy(
+            self._features(backbone, train),
+            train.labels,
+            self._features(backbone, measured),
+            measured.labels,
+            k=min(NEIGHBOURS, len(train.labels)),
+        )
+        return {"knn_error": 1 - float(accuracy)}
 
-    def _is_fixed(self, name: str) -> bool:
-        fixed = isinstance(self.method, SimSiamSpec) and self.method.fixed_predictor_lr
+    def _features(self, backbone: nn.Module, source: Source) -> Tensor:
+        precision = self.recipe.compute.precision
+        return predict_all(backbone, source, precision, self.context, self.workers)
+
+    def has_fixed_lr(self, name: str) -> bool:
+        method = self.recipe.method
+        fixed = isinstance(method, SimSiamSpec) and method.fixed_predictor_lr
         return fixed and name.startswith("predictor.")
+
+    def describe(self, metric: float) -> str:
+        return f"feature std {metric:.2f}"
+
+    def warn(self, metric: float) -> str:
+        if metric >= COLLAPSED:
+            return ""
+        return (
+            f"the network collapses, images look more and more alike to it: feature std "
+            f"{metric:.3f}, below {COLLAPSED:g}; begin a new run with a smaller optim.lr"
+        )
 
 
 def build_pair_net(recipe: PretrainRecipe, data: TrainingData) -> PairNet:
@@ -141,10 +148,10 @@ class PairBatches(Steps[PairBatch]):
     recipe: PretrainRecipe
 
     def __init__(
-        self, recipe: PretrainRecipe, source: Source, team: DistContext, clock: Stopwatch
+        self, recipe: PretrainRecipe, source: Source, context: DistContext = SINGLE
     ) -> None:
-        super().__init__(recipe, len(source.labels), team, least=2)  # BatchNorm needs two
-        self.source, self.clock = source, clock
+        super().__init__(recipe, len(source.labels), context, least=2)  # BatchNorm needs two
+        self.source = source
         self.views = make_views(recipe.views, edge_of(source))
 
     def __getitem__(self, step: int) -> PairBatch:
@@ -152,16 +159,12 @@ class PairBatches(Steps[PairBatch]):
         sample = together[self.rows(step)]
         index = send(sample, self.source.labels.device)
         key = DrawKey(self.recipe.seed, step // self.steps_per_epoch, index)
-        views = self._views(index, key)
-        self.clock.lap("augment")
-        return PairBatch(views, sample, len(together))
+        return PairBatch(self._views(index, key), sample, len(together))
 
     def _views(self, index: Tensor, key: DrawKey) -> Views:
         if isinstance(self.source, FolderImages):
             return windows_of_files(self.source, self.views, index, key)
-        images = self.source.fetch(index)
-        self.clock.lap("data")
-        views: Views = self.views(images, key=key)
+        views: Views = self.views(self.source.fetch(index), key=key)
         return views
 
 
@@ -194,73 +197,3 @@ def edge_of(source: Source) -> int:
     if isinstance(source, FolderImages):
         return source.size
     return int(source.fetch(source.labels.new_zeros(1)).shape[-1])
-
-
-NEIGHBOURS = 200
-# Projections spread evenly about their mean by s have a mean cosine of 1 - s^2 from image to
-# image: 0.64 here. BatchNorm keeps projections from being equal: on 1,000 images of CIFAR-10,
-# SimSiam without its stop-gradient or its predictor came down to 0.2 to 0.5 (one run each), not
-# to 0; on a few hundred digits, in 10 to 20 epochs, to 0.5 to 0.95 only, so some are missed.
-# Unharmed networks, most of them hardly trained, had 0.73 or more.
-COLLAPSED = 0.6
-
-
-def pretrain(recipe: PretrainRecipe, options: RunOptions, console: Console) -> dict[str, Any]:
-    """Train `recipe`, from the folder's last checkpoint if it has one; what came out.
-
-    A finished run is only read. Under torchrun every process calls this.
-    """
-    return run_job(recipe, options, console, Pretrain)
-
-
-class Pretrain(Job[PairLearner]):
-    """Pairs of views of images whose labels only measure what was learned."""
-
-    recipe: PretrainRecipe
-    other = "feature_std"
-
-    def __init__(self, recipe: PretrainRecipe, options: RunOptions, team: DistContext) -> None:
-        super().__init__(recipe, options, team)
-        source = self.data.train if self.workers else on_device(self.data.train, team.device)
-        self.batches = PairBatches(recipe, source, team, self.clock)
-        steps = self.batches.steps_per_epoch
-        self.learner = PairLearner(
-            recipe,
-            build_pair_net(recipe, self.data),
-            num_steps=len(self.batches),
-            warmup_steps=round(recipe.optim.warmup_epochs * steps),
-            team=team,
-            clock=self.clock,
-        )
-        self.files: dict[str, str] = {}
-
-    def learn(self, step: int, batch: PairBatch) -> Tensor:
-        device = self.team.device
-        views = Views(*(part.to(device, non_blocking=True) for part in batch.views))
-        return self.learner.step(step, views, batch.num_global)
-
-    def measure(self) -> dict[str, Any]:
-        """Error of the nearest neighbours among the training images, none of them augmented."""
-        train, measured = self.data.train, self.data.measured
-        accuracy = knn_accuracy(
-            self._features(train),
-            train.labels,
-            self._features(measured),
-            measured.labels,
-            k=min(NEIGHBOURS, len(train.labels)),
-        )
-        return {"knn_error": 1 - float(accuracy)}
-
-    def _features(self, source: Source) -> Tensor:
-        return predict(self.learner, self.learner.backbone, source, self.workers).float()
-
-    def describe(self, other: float) -> str:
-        return f"feature std {other:.2f}"
-
-    def note_epoch(self, other: float) -> str:
-        if other >= COLLAPSED:
-            return ""
-        return (
-            f"the network collapses, images look more and more alike to it: feature std "
-            f"{other:.3f}, below {COLLAPSED:g}; begin a new run with a smaller optim.lr"
-        )

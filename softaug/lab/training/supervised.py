@@ -1,97 +1,125 @@
-"""Training with labels."""
+"""Training with labels: augmented images, a soft loss, and a pacer where the recipe has one."""
 
 from typing import Any
 
-from rich.console import Console
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
-from softaug.checks import refuse
 from softaug.lab.data.images import Source
 from softaug.lab.recipes.config import Recipe
-from softaug.lab.training.augmentation import strength_of, told
+from softaug.lab.training.augmentation import (
+    build_pacer,
+    hidden_mixing,
+    pacer_metrics,
+    strength_of,
+)
 from softaug.lab.training.batches import Batch, Batches, on_device
-from softaug.lab.training.distributed import DistContext
-from softaug.lab.training.evaluate import measure, predict
-from softaug.lab.training.optim import Learner
-from softaug.lab.training.run_dir import RunOptions
-from softaug.lab.training.setup import files_sha256, make_learner
-from softaug.lab.training.trainer import Job, run_job
-from softaug.pacing import Pacer
+from softaug.lab.training.distributed import SINGLE, DistContext
+from softaug.lab.training.evaluate import predict_all
+from softaug.lab.training.setup import TrainingData, build_loss, build_net, files_sha256
+from softaug.lab.training.trainer import Losses, Task
+from softaug.label import MixedLabel, get_main_label
+from softaug.metrics import calibration_error, error, nll
+
+CLEAN_SAMPLE = 5000  # training images, at most, on which memorization is measured
 
 
-def train(recipe: Recipe, options: RunOptions, console: Console) -> dict[str, Any]:
-    """Train `recipe`, from the folder's last checkpoint if it has one; what came out.
+class Supervised(Task[Batch]):
+    """Learn labels from augmented images."""
 
-    A finished run is only read. Under torchrun every process calls this.
-    """
-    if recipe.members > 1:
-        remedy = "train each of softaug.lab.training.command.members(recipe)"
-        refuse("train", "a run has one network", f"{recipe.members} members", remedy)
-    return run_job(recipe, options, console, Supervised)
-
-
-class Supervised(Job[Learner]):
-    """Images with labels, augmented."""
-
-    recipe: Recipe
     batches: Batches
-    other = "error"
+    train_metric = "error"
 
-    def __init__(self, recipe: Recipe, options: RunOptions, team: DistContext) -> None:
-        super().__init__(recipe, options, team)
-        source = self.data.train if self.workers else on_device(self.data.train, team.device)
-        self.batches = Batches(recipe, source, self.data.mean, team, self.clock)
-        self.learner = make_learner(recipe, self.data, self.batches, team, self.clock)
-        self.files = files_sha256(recipe)  # which are there: they have been read
-        self.pacer = self.learner.pacer
-        self._pass_strength()
+    def __init__(
+        self, recipe: Recipe, data: TrainingData, context: DistContext = SINGLE, workers: int = 0
+    ) -> None:
+        self.recipe, self.data, self.context, self.workers = recipe, data, context, workers
+        source = data.train if workers else on_device(data.train, context.device)
+        self.batches = Batches(recipe, source, data.mean, context)
+        self.net = build_net(recipe, data)
+        self.hidden = hidden_mixing(self.net, recipe)
+        self.criterion = build_loss(recipe.loss, data.class_names).to(context.device)
+        num_classes, num_samples = len(data.class_names), len(data.train.labels)
+        self.pacer = build_pacer(recipe.augment, recipe.epochs, num_classes, num_samples)
+        self.skips_files = recipe.data.unreadable == "skip"
+        self.clean_train = sample_clean(data.train, skip=self.skips_files)
+        self._hashes = files_sha256(recipe)  # the files are there: they have been read
+        self._set_strength()
 
-    def learn(self, step: int, batch: Batch) -> Tensor:
-        images = batch.images.to(self.team.device, non_blocking=True)
-        label = batch.label.to(self.team.device, non_blocking=True)
-        return self.learner.step(step, images, label, batch.num_global, batch.sample)
-
-    def measure(self) -> dict[str, Any]:
-        return measure(self.learner, self.data.measured, self.workers)
-
-    def next_epoch(self) -> dict[str, float]:
-        super().next_epoch()
-        if self.pacer is None:
-            return {}
-        ended = told(self.pacer)
-        if self.data.held_out is not None:
-            self._watch_held_out(self.pacer, self.data.held_out)
-        self.pacer.next_epoch()
-        self._pass_strength()
-        assert self.pacer.lead is not None
-        return {**ended, "lead": self.pacer.lead}
-
-    def state(self) -> dict[str, Any]:
-        if self.pacer is None:
-            return {}
-        self.pacer.share()
-        state = self.pacer.state_dict()
-        state.pop("tables", None)  # the learner has them, as tensors
-        return {"pacer": state}
-
-    def load_state(self, state: dict[str, Any]) -> None:
+    def loss(self, batch: Batch) -> Losses:
+        images = batch.images.to(self.context.device, non_blocking=True)
+        label = batch.label.to(self.context.device, non_blocking=True)
+        if self.hidden is None:
+            logits = self.model(images)
+        else:
+            assert not isinstance(label, MixedLabel), "a recipe mixes images or layers, not both"
+            with self.hidden.mixing(batch.step, len(images)) as params:
+                logits = self.model(images)
+            label = self.hidden.report(label, params)
+        losses: Tensor = self.criterion(logits, label)  # [B]
+        if self.criterion.base is not None:
+            self.criterion.base.gather(logits, label)
         if self.pacer is not None:
-            self.pacer.load_state_dict({**state["pacer"], "tables": self.pacer.tables()})
-            self._pass_strength()
+            sample = batch.sample if self.pacer.by == "sample" else None
+            self.pacer.watch(logits, label, sample=sample)
+        wrong = logits.detach().argmax(1) != get_main_label(label)
+        return Losses(losses, wrong, batch.num_global)
 
-    def _watch_held_out(self, pacer: Pacer, source: Source) -> None:
-        """Every process has all answers, so one is enough to watch them."""
-        logits = predict(self.learner, self.learner.net, source, self.workers)
-        if self.team.is_rank_zero:
-            pacer.watch(logits, source.labels.to(logits.device), held_out=True)
+    def evaluate(self, net: nn.Module) -> dict[str, float]:
+        """Measure on test (or validation) images, and on clean training images."""
+        logits, labels = self._predict(net, self.data.measured), self.data.measured.labels.cpu()
+        clean, clean_labels = self._predict(net, self.clean_train), self.clean_train.labels.cpu()
+        return {
+            "error": float(error(logits, labels)),
+            "nll": float(nll(logits, labels)),
+            "ece": float(calibration_error(logits.softmax(1), labels)),
+            "train_error_clean": float(error(clean, clean_labels)),
+            "train_confidence_clean": float(clean.softmax(1).amax(1).mean()),
+        }
 
-    def _pass_strength(self) -> None:
+    def _predict(self, net: nn.Module, source: Source) -> Tensor:
+        precision = self.recipe.compute.precision
+        return predict_all(net, source, precision, self.context, self.workers).cpu()
+
+    def end_epoch(self) -> dict[str, float]:
+        """Have labels and augmentation follow what was predicted in the epoch, where they do."""
+        if self.criterion.base is not None:
+            self.criterion.base.next_epoch()
+        if self.pacer is None:
+            return {}
+        logged = pacer_metrics(self.pacer)
+        if self.data.held_out is not None:
+            logits = self._predict(self.net, self.data.held_out)
+            if self.context.is_rank_zero:  # every process has all predictions
+                self.pacer.watch(logits, self.data.held_out.labels.cpu(), held_out=True)
+        self.pacer.next_epoch()
+        self._set_strength()
+        assert self.pacer.lead is not None
+        return {**logged, "lead": self.pacer.lead}
+
+    def _set_strength(self) -> None:
         """Have batches know what holds in the epoch that begins."""
         if self.pacer is not None:
             self.batches.strength = strength_of(self.pacer, self.data.train.labels)
 
-    def describe(self, other: float) -> str:
-        return f"error {other:.1%}"
+    def state_dict(self) -> dict[str, Any]:
+        state: dict[str, Any] = {"loss": self.criterion.state_dict()}
+        if self.pacer is not None:
+            self.pacer.share()
+            state["pacer"] = self.pacer.state_dict()
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.criterion.load_state_dict(state["loss"])
+        if self.pacer is not None:
+            self.pacer.load_state_dict(state["pacer"])
+            self._set_strength()
+
+    def file_hashes(self) -> dict[str, str]:
+        return self._hashes
+
+    def describe(self, metric: float) -> str:
+        return f"train (augmented) error {100 * metric:.1f} %"
 
     def warnings(self) -> list[str]:
         epochs = self.recipe.epochs
@@ -100,3 +128,20 @@ class Supervised(Job[Learner]):
             for setting, _, share in self.recipe.augment.schedules
             if round(share * epochs) == 0
         ]
+
+
+def sample_clean(train: Source, skip: bool = False) -> Source:
+    """Draw at most 5,000 training images, always the same ones; `skip` leaves out broken files."""
+    order = torch.randperm(len(train.labels), generator=torch.Generator().manual_seed(0))
+    index = order[:CLEAN_SAMPLE].sort().values
+    if skip:
+        index = index[torch.tensor([_is_readable(train, number) for number in index])]
+    return train.take(index)
+
+
+def _is_readable(source: Source, number: Tensor) -> bool:
+    try:
+        source.fetch(number[None])
+    except ValueError:
+        return False
+    return True

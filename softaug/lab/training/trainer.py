@@ -1,97 +1,434 @@
-"""What a run does in its steps: the part of training that depends on what is learned."""
+"""The training loop: steps, epochs, evaluations and checkpoints of any task."""
 
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from typing import Any, Generic, NamedTuple, TypeVar
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import torch
 from rich.console import Console
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from softaug.checks import NotFiniteError, refuse
 from softaug.lab.progress import Show, progress
-from softaug.lab.recipes.config import AnyRecipe
+from softaug.lab.recipes.config import Compute, EpochPlan, Optim
 from softaug.lab.training import checkpoint
-from softaug.lab.training.batches import Steps, derive_seed, stream
-from softaug.lab.training.distributed import DistContext, init_distributed
-from softaug.lab.training.logging import Stopwatch, Tracker
-from softaug.lab.training.optim import Descent, load_tensors
-from softaug.lab.training.run_dir import (
-    CHECKPOINTS,
-    RunOptions,
-    check_recipe,
-    describe_result,
-    locked,
-    read_result,
-    save_recipe,
-    save_result,
+from softaug.lab.training.batches import SkippedFiles, Steps, derive_seed, stream
+from softaug.lab.training.distributed import SINGLE, DistContext
+from softaug.lab.training.evaluate import in_precision
+from softaug.lab.training.logging import MetricLogger, profile_steps
+from softaug.lab.training.optim import (
+    build_ema,
+    build_optimizer,
+    learning_rates,
+    load_optimizer_state,
 )
-from softaug.lab.training.setup import (
-    TrainingData,
-    fingerprint,
-    load_data,
-    num_workers,
-    prepare_machine,
-)
-from softaug.lab.training.signals import Interruption, interruption
+from softaug.lab.training.run_dir import CHECKPOINTS, TRACE, RunOptions
+from softaug.lab.training.setup import TrainingData, fingerprint
+from softaug.lab.training.signals import Interruption, catch_signals
 
-L = TypeVar("L", bound=Descent)
+B = TypeVar("B")
+FORMAT = 2  # of a checkpoint's state; 1 kept SGD's momentum by parameter, and had no number
+LINE_SECONDS = 60  # without a terminal, a line at the end of each epoch and this often
+MAX_LOG_INTERVAL = 10  # steps: each flush of the metrics waits for the device
+MAX_LOG_SECONDS = 2  # several processes can stop only at a flush, and torchrun waits for 30
 
 
-class Job(ABC, Generic[L]):
-    """The images of a recipe, its batches and its learner."""
+class TrainConfig(EpochPlan, Protocol):
+    """What a loop depends on: a recipe, or a part of one."""
 
-    batches: Steps[Any]  # each has `sample` and `unreadable`
-    learner: L
-    files: dict[str, str]  # sha256 of the files that the recipe names
-    other: str  # name of what is watched beside the loss
+    @property
+    def optim(self) -> Optim: ...
+    @property
+    def compute(self) -> Compute: ...
 
-    def __init__(self, recipe: AnyRecipe, options: RunOptions, team: DistContext) -> None:
-        self.recipe, self.team = recipe, team
-        self.data: TrainingData = load_data(recipe, options.data_dir)
-        self.workers = num_workers(options, self.data.train)
-        self.clock = Stopwatch(team.device)
+
+class Losses(NamedTuple):
+    """What a task makes of this process's share of a batch."""
+
+    losses: Tensor  # [B], or [1] where the samples have one loss together
+    metric: Tensor  # [B], what is watched beside the loss
+    num: int  # the sum of all processes' losses is divided by this
+
+
+class Task(ABC, Generic[B]):
+    """What is learned: the network, its batches, their loss and its evaluation."""
+
+    net: nn.Module
+    model: Callable[..., Any]  # `net` as the trainer runs it: compiled, distributed, autocast
+    batches: Steps[B]  # each batch has `sample` and `unreadable`
+    train_metric: str  # name of what is watched beside the loss
+    workers = 0  # processes that make batches ahead
+    skips_files = False  # whether a file that cannot be read is named and left out
 
     @abstractmethod
-    def learn(self, step: int, batch: Any) -> Tensor:
-        """One step; each sample's loss and what else is watched, [B, 2], without waiting."""
+    def loss(self, batch: B) -> Losses:
+        """Compute the losses of a batch by `self.model`, without waiting for the device."""
+
+    def evaluate(self, net: nn.Module) -> dict[str, float]:
+        """Measure `net`, which is the average of the weights where there is one."""
+        return {}
+
+    def end_epoch(self) -> dict[str, float]:
+        """Change what changes from epoch to epoch; return what to log of the one that ended."""
+        return {}
+
+    def has_fixed_lr(self, name: str) -> bool:
+        """Tell whether a parameter keeps the first learning rate to the end."""
+        return False
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what is learned beside the network; all processes call it together."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up what `state_dict` returned."""
+
+    def file_hashes(self) -> dict[str, str]:
+        """Return the sha256 of the files that the recipe names."""
+        return {}
 
     @abstractmethod
-    def measure(self) -> dict[str, Any]:
-        """What the network makes of images that it was not trained on."""
+    def describe(self, metric: float) -> str:
+        """Put the mean of the train metric into words."""
 
-    def next_epoch(self) -> dict[str, float]:
-        """Change what changes from one epoch to the next; what to keep of the one that ended."""
-        self.learner.next_epoch()
-        return {}
-
-    def state(self) -> dict[str, Any]:
-        """What a checkpoint holds beside tensors; all processes call it together."""
-        return {}
-
-    def load_state(self, state: dict[str, Any]) -> None:
-        """Take up what `state` gave."""
-
-    def note_epoch(self, other: float) -> str:
-        """A warning about the epoch that ended, by the mean of what was watched; mostly none."""
+    def warn(self, metric: float) -> str:
+        """Warn about an epoch by its train metric; mostly no words."""
         return ""
 
-    @abstractmethod
-    def describe(self, other: float) -> str:
-        """What is watched beside the loss, in words."""
-
     def warnings(self) -> list[str]:
-        """What one should know before it begins."""
+        """List what a user should know before training begins."""
         return []
+
+
+class StoppedError(Exception):
+    """The run was asked to stop and has saved where it stands."""
+
+
+class Trainer:
+    """Trains a task; `state_dict` holds all that the next step depends on.
+
+    With a `run_dir` it resumes, logs and saves there; without one it only trains.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        data: TrainingData,
+        task: Task[Any],
+        *,
+        context: DistContext = SINGLE,
+        run_dir: Path | None = None,
+        options: RunOptions | None = None,
+        console: Console | None = None,
+    ) -> None:
+        self.config, self.data, self.task, self.context = config, data, task, context
+        self.run_dir, self.options = run_dir, options or RunOptions()
+        self.console = console or Console(quiet=True)
+        self.batches = task.batches
+        layout = torch.channels_last if config.compute.channels_last else torch.preserve_format
+        self.net = task.net.to(context.device).to(memory_format=layout)
+        self.ema = build_ema(self.net, config.optim.ema, context.device)
+        task.model = in_precision(self._wrap(), context.device, config.compute.precision)
+        self.optimizer = build_optimizer(config.optim, self.net, task.has_fixed_lr)
+        self.learning_rates = learning_rates(
+            config.optim, config.epochs, self.batches.steps_per_epoch
+        )
+        self.scaler = torch.amp.GradScaler(
+            context.device.type, enabled=config.compute.precision == "float16"
+        )
+        self.step = 0  # the next one
+        self.totals = Totals()  # of this epoch
+        self.last_epoch = Totals()
+        self.seconds = 0.0  # spent in steps
+        self.evaluated: dict[str, float] = {}  # after the last epoch
+        self.skipped = SkippedFiles(context)
+        self.buffer = MetricBuffer(context)
+        self.log_interval = 1  # steps between flushes of the buffer
+        self.logger: MetricLogger | None = None
+
+    def train(self) -> None:
+        """Take all steps that are left."""
+        total = self.config.epochs * self.batches.num
+        signals = nullcontext(Interruption()) if self.run_dir is None else catch_signals()
+        trace = self.run_dir if self.options.profile and self.context.is_rank_zero else None
+        with (
+            signals as interruption,
+            progress(self.console, total, "images", self._images_seen()) as show,
+            profile_steps(trace / TRACE if trace else None) as profiler,
+        ):
+            coming = stream(self.batches, self.step, self.task.workers)
+            self._since, self._shown = time.perf_counter(), time.monotonic()
+            try:
+                while self.step < len(self.batches):
+                    self.train_step(next(coming))
+                    if profiler is not None:
+                        profiler.step()
+                    self._after_step(interruption, show)
+            finally:
+                del coming  # ends the workers now: at exit Python would wait for them for ever
+
+    def train_step(self, batch: Any) -> None:
+        """Take one step against the gradient of the batch's mean loss."""
+        torch.manual_seed(derive_seed(self.config.seed, self.step, self.context.rank))  # dropout
+        for group in self.optimizer.param_groups:
+            fixed = group["fixed_lr"]
+            group["lr"] = self.config.optim.lr if fixed else self.learning_rates[self.step]
+        self.net.train()
+        found = self.task.loss(batch)
+        self.optimizer.zero_grad()
+        # Processes average their gradients: sum / num * world_size is the mean over all of them.
+        mean = found.losses.sum() * (self.context.world_size / found.num)
+        self.scaler.scale(mean).backward()  # type: ignore[no-untyped-call]
+        if self.config.optim.clip_norm is not None:
+            self.scaler.unscale_(self.optimizer)
+            nn.utils.clip_grad_norm_(self.net.parameters(), self.config.optim.clip_norm)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        if self.ema is not None:
+            self.ema.update_parameters(self.net)
+        self.skipped.note(batch.unreadable)
+        self.buffer.add(self.step, batch.sample, found)
+        self.step += 1
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all that the next step depends on; all processes call it together."""
+        ema = {} if self.ema is None else {"ema": self.ema.state_dict()}
+        return {
+            "format": FORMAT,
+            "step": self.step,
+            "totals": self.totals,
+            "last_epoch": self.last_epoch,
+            "seconds": self.seconds,
+            "skipped": self.skipped.files,
+            "data": fingerprint(self.data),
+            "files": self.task.file_hashes(),
+            "machine": self._machine(),
+            "model": self.net.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "scaler": self.scaler.state_dict(),
+            "task": self.task.state_dict(),
+            **ema,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up what `state_dict` returned."""
+        self.step, self.seconds = state["step"], state["seconds"]
+        self.totals, self.last_epoch = Totals(*state["totals"]), Totals(*state["last_epoch"])
+        self.skipped.files = list(state["skipped"])
+        self.net.load_state_dict(state["model"])
+        load_optimizer_state(self.optimizer, state["optimizer"])
+        self.scaler.load_state_dict(state["scaler"])
+        self.task.load_state_dict(state["task"])
+        if self.ema is not None:
+            self.ema.load_state_dict(state["ema"])
+
+    def resume(self) -> None:
+        """Load the last checkpoint of the run directory, if there is one."""
+        state = self.context.run_on_rank_zero(self._read_checkpoint)
+        if state is not None:
+            self.load_state_dict(state)
+        for warning in self.task.warnings():
+            self._print(warning)
+        if self.context.is_rank_zero:
+            assert self.run_dir is not None
+            self.logger = MetricLogger(self.run_dir, self.step)
+
+    def finalize(self) -> dict[str, float]:
+        """Evaluate if the last epoch was not evaluated here, and close the log."""
+        self.evaluated = self.evaluated or self._evaluate()
+        if self.logger is not None:
+            self.logger.close()
+        return self.evaluated
+
+    def sync_batchnorm_buffers(self) -> None:
+        """Give every process the BatchNorm statistics of rank zero, which are what is saved."""
+        for net in dict.fromkeys((self.net, self.eval_net)):  # one order in all processes
+            for statistics in net.buffers():
+                self.context.broadcast(statistics)
+
+    def check_finite(self) -> None:
+        """Refuse weights and moments that are not finite: in all processes, or in none."""
+        self.sync_batchnorm_buffers()
+        moments = [value for state in self.optimizer.state.values() for value in state.values()]
+        tensors = [*self.net.state_dict().values(), *self.eval_net.state_dict().values(), *moments]
+        finite = [
+            tensor.isfinite().all().to(self.context.device)
+            for tensor in tensors
+            if isinstance(tensor, Tensor) and tensor.is_floating_point()
+        ]
+        if not bool(torch.stack(finite).all()):  # waits for the device once
+            broken = f"train: weights must be finite, got others after step {self.step}"
+            raise self._explain(NonFiniteLossError(broken))
+
+    @property
+    def eval_net(self) -> nn.Module:
+        """The network to evaluate: the average of the weights where there is one."""
+        return self.net if self.ema is None else self.ema.module
+
+    def _wrap(self) -> nn.Module:
+        net = self.net
+        if self.config.compute.compile:
+            # Static shapes: with dynamic ones, the kernels would depend on where a run began.
+            net = torch.compile(net, dynamic=False)  # type: ignore[assignment]
+        if self.context.world_size == 1:
+            return net
+        return DistributedDataParallel(
+            net,
+            device_ids=[self.context.device] if self.context.device.type == "cuda" else None,
+            gradient_as_bucket_view=True,
+            broadcast_buffers=False,  # `sync_batchnorm_buffers` does, when they are used
+        )
+
+    def _after_step(self, interruption: Interruption, show: Show) -> None:
+        every = self.options.checkpoint_steps
+        ends_epoch = self.step % self.batches.steps_per_epoch == 0
+        save_due = every is not None and self.step % every == 0
+        # Several processes must agree on the step first.
+        stop_now = self.context.world_size == 1 and interruption.asked
+        if not (ends_epoch or save_due or stop_now or len(self.buffer) >= self.log_interval):
+            return
+        stop = self._flush(interruption.asked)
+        quiet = not self.console.is_terminal and time.monotonic() - self._shown < LINE_SECONDS
+        if ends_epoch or not quiet:
+            show(self._images_seen(), self._progress_note())
+            self._shown = time.monotonic()
+        if ends_epoch:
+            self._end_epoch()
+        if ends_epoch or save_due or stop:
+            self._save()
+        if stop:
+            raise StoppedError(
+                f"stopped after step {self.step} of {len(self.batches)}, saved in {self.run_dir}; "
+                "run the same command to go on"
+            )
+        self._since = time.perf_counter()  # evaluating and saving is not training
+
+    def _flush(self, stop: bool) -> bool:
+        """Sum up the last steps; return whether any process wants to stop."""
+        seconds = time.perf_counter() - self._since
+        try:
+            self.totals, stop, pace = self.buffer.flush(stop, seconds, self.totals)
+        except NonFiniteLossError as broken:
+            raise self._explain(broken) from None
+        self.log_interval = max(1, min(MAX_LOG_INTERVAL, int(MAX_LOG_SECONDS / max(pace, 1e-9))))
+        self.seconds += time.perf_counter() - self._since
+        self._since = time.perf_counter()
+        if self.task.skips_files:
+            for file in self.skipped.share():
+                self._print(f"skipped a file that cannot be read: {file}")
+        return stop
+
+    def _end_epoch(self) -> None:
+        epoch = self.step // self.batches.steps_per_epoch
+        self.sync_batchnorm_buffers()
+        logged = self.task.end_epoch()
+        self.last_epoch, self.totals = self.totals, Totals()
+        if self.run_dir is None:
+            return
+        row: dict[str, Any] = {
+            "step": self.step,
+            "epoch": epoch,
+            "lr": self.learning_rates[self.step - 1],
+            "train_loss": self.last_epoch.mean_loss,
+            f"train_{self.task.train_metric}": self.last_epoch.mean_metric,
+            "seconds": round(self.seconds, 3),
+            **logged,
+        }
+        if epoch % self.options.evaluate_epochs == 0 or epoch == self.config.epochs:
+            self.evaluated = self._evaluate()
+            for name, value in self.evaluated.items():
+                row[name if name.startswith("train_") else f"{self.data.split}_{name}"] = value
+        if self.task.skips_files:
+            row["num_skipped"] = len(self.skipped.files)
+        if warning := self.task.warn(self.last_epoch.mean_metric):
+            self._print(f"epoch {epoch}: {warning}")
+            row["warning"] = warning
+        if self.logger is not None:
+            self.logger.log(row)
+
+    def _evaluate(self) -> dict[str, float]:
+        self.check_finite()
+        return self.task.evaluate(self.eval_net)
+
+    def _save(self) -> None:
+        if self.run_dir is None:
+            return
+        self.check_finite()
+        state, folder = self.state_dict(), self.run_dir / CHECKPOINTS
+        self.context.run_on_rank_zero(lambda: checkpoint.save(folder, self.step, state))
+
+    def _read_checkpoint(self) -> dict[str, Any] | None:
+        """Read and check the last checkpoint, on rank zero."""
+        assert self.run_dir is not None
+        found = checkpoint.newest(self.run_dir / CHECKPOINTS, self._print)
+        if found is None:
+            return None
+        state = found.state
+        if state.get("format") != FORMAT:
+            remedy = "finish it with the version that began it, or begin anew with another --out"
+            rule = f"the checkpoints of {self.run_dir} must be of this version of softaug"
+            refuse("train", rule, "those of an earlier one", remedy)
+        if state["data"] != fingerprint(self.data):
+            rule = f"the images must be those that {self.run_dir} was begun with"
+            refuse("train", rule, f"{fingerprint(self.data)}, not {state['data']}")
+        files = self.task.file_hashes()
+        if state["files"] != files:
+            rule = f"the files of curves and prior must be those that {self.run_dir} was begun with"
+            refuse("train", rule, files, "put them back, or choose another --out")
+        self._print(f"going on from step {state['step']} of {len(self.batches)}")
+        for name, now in self._machine().items():
+            before = state["machine"][name]
+            if before != now:
+                self._print(
+                    f"{name} was {before}, is {now}: the result will agree with that of an "
+                    "unbroken run only roughly, not to the bit"
+                )
+        return state
+
+    def _machine(self) -> dict[str, Any]:
+        """Return what may change the last bits."""
+        return {
+            "processes": self.context.world_size,
+            "threads": torch.get_num_threads(),
+            "device": self.context.device.type,
+            "torch": str(torch.__version__),
+        }
+
+    def _images_seen(self) -> int:
+        epoch, place = divmod(self.step, self.batches.steps_per_epoch)
+        return epoch * self.batches.num + min(place * self.config.batch, self.batches.num)
+
+    def _progress_note(self) -> str:
+        epoch = -(-self.step // self.batches.steps_per_epoch)
+        return (
+            f"epoch {epoch}/{self.config.epochs}  loss {self.totals.mean_loss:.3f}  "
+            f"{self.task.describe(self.totals.mean_metric)}"
+        )
+
+    def _print(self, text: str) -> None:
+        self.console.print(text, highlight=False, soft_wrap=True, markup=False)
+
+    def _explain(self, broken: "NonFiniteLossError") -> "NonFiniteLossError":
+        if self.run_dir is None:
+            return broken
+        saved = checkpoint.steps(self.run_dir / CHECKPOINTS)
+        last = saved[-1] if saved else "none yet"
+        return NonFiniteLossError(
+            f"{broken}; last good checkpoint: {last}; begin a new run with a smaller optim.lr, "
+            "or with optim.clip_norm"
+        )
 
 
 class Totals(NamedTuple):
     """Sums over the images of an epoch so far, in all processes."""
 
     loss: float = 0.0
-    other: float = 0.0  # what a job watches beside the loss, such as wrong answers
+    metric: float = 0.0  # what a task watches beside the loss, such as wrong answers
     images: int = 0
 
     @property
@@ -99,11 +436,12 @@ class Totals(NamedTuple):
         return self.loss / max(self.images, 1)
 
     @property
-    def mean_other(self) -> float:
-        return self.other / max(self.images, 1)
+    def mean_metric(self) -> float:
+        return self.metric / max(self.images, 1)
 
-    def __add__(self, other: "Totals") -> "Totals":  # type: ignore[override]
-        return Totals(self.loss + other.loss, self.other + other.other, self.images + other.images)
+    def plus(self, loss: float, metric: float, images: int) -> "Totals":
+        """Return the sums with those of a step added."""
+        return Totals(self.loss + loss, self.metric + metric, self.images + images)
 
 
 _NOTHING = Totals()
@@ -112,342 +450,54 @@ _NOTHING = Totals()
 class NonFiniteLossError(NotFiniteError):
     """Training broke down, in all processes alike."""
 
-    told = True  # by the first
+    reported = True  # by rank zero
 
 
-class Window:
-    """Collects `learner.step`'s findings; `close` sums them up over all processes."""
+class MetricBuffer:
+    """Collects losses and metrics on the device; `flush` sums them up over all processes."""
 
-    def __init__(self, team: DistContext) -> None:
-        self.team = team
+    def __init__(self, context: DistContext) -> None:
+        self.context = context
         self._entries: list[tuple[int, Tensor, Tensor]] = []
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def add(self, step: int, index: Tensor, found: Tensor) -> None:
-        """Keep the losses and what else is watched, [B, 2], of this process's samples."""
-        self._entries.append((step, index, found))
+    def add(self, step: int, sample: Tensor, found: Losses) -> None:
+        """Add what a step found of this process's samples [B]."""
+        losses = found.losses.detach().float().expand_as(found.metric)
+        table = torch.stack([losses, found.metric.float()], dim=1)  # [B, 2]
+        self._entries.append((step, sample, table))
 
-    def close(
+    def flush(
         self, stop: bool, seconds: float = 0.0, before: Totals = _NOTHING
     ) -> tuple[Totals, bool, float]:
-        """(sums, whether any process wants to stop, their mean `seconds` for a step).
+        """Return the sums, whether any process wants to stop, and their mean seconds for a step.
 
-        Steps are added to `before` one by one: the sum does not depend on where windows end.
-        A loss that is no number is an error.
+        Steps are added to `before` one by one: the sum does not depend on the log interval. A
+        loss that is not finite is an error.
         """
         entries, self._entries = self._entries, []
-        found = torch.cat([entry[2] for entry in entries]).cpu().double()
-        sizes = [len(entry[1]) for entry in entries]
+        found = torch.cat([table for *_, table in entries]).cpu().double()
+        sizes = [len(table) for *_, table in entries]
         sums = [part.sum(0) for part in found.split(sizes)]  # type: ignore[no-untyped-call]
-        table = torch.stack([*sums, torch.tensor([float(stop), seconds]).double()])
+        rows = torch.stack([*sums, torch.tensor([float(stop), seconds]).double()])
         numbers = torch.tensor([*sizes, 0]).double()
-        table = self.team.all_reduce(torch.cat([table, numbers[:, None]], dim=1))
-        for (step, index, losses), row in zip(entries, table, strict=False):
+        rows = self.context.all_reduce(torch.cat([rows, numbers[:, None]], dim=1))
+        for (step, sample, table), row in zip(entries, rows, strict=False):
             if not math.isfinite(row[0]):
-                self._refuse(step, index, losses.cpu()[:, 0], float(row[0]))
+                self._refuse(step, sample, table.cpu()[:, 0], float(row[0]))
         totals = before
-        for loss, watched, num in table[:-1].tolist():
-            totals = totals + Totals(loss, watched, int(num))
-        pace = float(table[-1, 1]) / self.team.world_size / len(entries)
-        return totals, bool(table[-1, 0] > 0), pace
+        for loss, metric, num in rows[:-1].tolist():
+            totals = totals.plus(loss, metric, int(num))
+        pace = float(rows[-1, 1]) / self.context.world_size / len(entries)
+        return totals, bool(rows[-1, 0] > 0), pace
 
-    def _refuse(self, step: int, index: Tensor, losses: Tensor, value: float) -> None:
-        parts = self.team.all_gather_object(index[~losses.isfinite()].tolist())
-        samples = [sample for part in parts for sample in part]
+    def _refuse(self, step: int, sample: Tensor, losses: Tensor, value: float) -> None:
+        parts = self.context.all_gather_object(sample[~losses.isfinite()].tolist())
+        samples = [number for part in parts for number in part]
         shown = ", ".join(map(str, samples[:20])) + (", ..." if len(samples) > 20 else "")
         raise NonFiniteLossError(
             f"train: the loss of every sample must be finite, got {value} at step {step} for "
             f"{len(samples)} samples: {shown}"
-        )
-
-
-class SkippedFiles:
-    """Every file that any process skipped, as "PATH: reason", with the first reason found."""
-
-    def __init__(self, team: DistContext) -> None:
-        self.team = team
-        self.files: list[str] = []
-        self._lately: set[str] = set()  # in this process
-
-    def __len__(self) -> int:
-        return len(self.files)
-
-    def note(self, files: Iterable[str]) -> None:
-        """Remember what this process skipped."""
-        self._lately.update(files)
-
-    def share(self) -> list[str]:
-        """What is new since the last time; all processes call this together."""
-        parts, self._lately = self.team.all_gather_object(sorted(self._lately)), set()
-        known, new = {*map(_path, self.files)}, []
-        for file in sorted(file for part in parts for file in part):
-            if _path(file) not in known:
-                known.add(_path(file))
-                new.append(file)
-        self.files += new
-        return new
-
-
-def _path(file: str) -> str:
-    return file.rpartition(": ")[0]
-
-
-MakeJob = Callable[[Any, RunOptions, DistContext], Job[Any]]
-LINE_SECONDS = 60  # without a terminal, a line at the end of each epoch and this often
-LOOK = 10  # steps between looks at the loss at most: each look waits for the device
-LOOK_SECONDS = 2  # and seconds: several processes can stop only then, and torchrun waits for 30
-
-
-class StoppedError(Exception):
-    """The run was asked to stop and has saved where it stands."""
-
-
-def run_job(
-    recipe: AnyRecipe, options: RunOptions, console: Console, make_job: MakeJob
-) -> dict[str, Any]:
-    """Do the job of `recipe`, from the folder's last checkpoint if it has one; what came out.
-
-    A finished run is only read. Under torchrun every process calls this.
-    """
-    folder = options.folder(recipe)
-    with init_distributed(options.device) as team:
-        console = console if team.is_rank_zero else Console(quiet=True)
-        prepare_machine(recipe, options)
-
-        def finished() -> dict[str, Any] | None:
-            check_recipe(folder, recipe)
-            return read_result(folder)
-
-        result = team.run_on_rank_zero(finished)
-        if result is not None:
-            console.print(f"{folder} is finished", highlight=False, soft_wrap=True)
-            return result
-        run = Run(make_job(recipe, options, team), options, team, console)
-        with team.enter_on_rank_zero(locked(folder)):
-            run.begin()
-            run.go()
-            return run.end()
-
-
-class Run:
-    """One run of a job: where it stands."""
-
-    def __init__(
-        self, job: Job[Any], options: RunOptions, team: DistContext, console: Console
-    ) -> None:
-        self.job, self.options, self.team, self.console = job, options, team, console
-        self.recipe, self.data, self.batches = job.recipe, job.data, job.batches
-        self.learner, self.clock = job.learner, job.clock
-        self.folder = options.folder(self.recipe)
-        self.window = Window(team)
-        self.look = 1  # steps in a window
-        self.step = 0  # the next one
-        self.totals = Totals()  # of this epoch
-        self.last_epoch = Totals()
-        self.seconds = 0.0  # spent in steps
-        self.measured: dict[str, Any] = {}  # after the last epoch
-        self.skipped = SkippedFiles(team)
-
-    def begin(self) -> None:
-        """Take up the last checkpoint, if there is one."""
-        state = self.team.run_on_rank_zero(self._load)
-        if state is not None:
-            self.learner.share_state()
-            self._restore(state)
-        for warning in self.job.warnings():
-            self._say(warning)
-        if self.team.is_rank_zero:
-            self.tracker = Tracker(self.folder, self.step)
-
-    def go(self) -> None:
-        """All steps that are left."""
-        total = self.recipe.epochs * self.batches.num
-        with (
-            interruption() as noted,
-            progress(self.console, total, "images", self._images_seen()) as show,
-        ):
-            coming = stream(self.batches, self.step, self.job.workers)
-            self._since, self._shown = time.perf_counter(), time.monotonic()
-            try:
-                while self.step < len(self.batches):
-                    self.clock.start(self.step)
-                    self._learn(next(coming))
-                    self._after_step(noted, show)
-            finally:
-                del coming  # ends the workers now: at exit Python would wait for them for ever
-
-    def _learn(self, batch: Any) -> None:
-        self.clock.lap("data")
-        torch.manual_seed(derive_seed(self.recipe.seed, self.step, self.team.rank))  # dropout
-        found = self.job.learn(self.step, batch)
-        self.skipped.note(batch.unreadable)
-        self.window.add(self.step, batch.sample, found)
-        self.step += 1
-
-    def end(self) -> dict[str, Any]:
-        """Measure and write the result."""
-        measured = self.measured or self._measure()
-
-        def finish() -> dict[str, Any]:
-            self.tracker.close()
-            result = describe_result(self, measured)
-            save_result(self.folder, result)
-            return result
-
-        return self.team.run_on_rank_zero(finish)
-
-    def _after_step(self, noted: Interruption, show: Show) -> None:
-        every = self.options.checkpoint_steps
-        ends_epoch = self.step % self.batches.steps_per_epoch == 0
-        due = every is not None and self.step % every == 0
-        alone = self.team.world_size == 1 and noted.asked  # several must agree on the step first
-        if not (ends_epoch or due or alone or len(self.window) >= self.look):
-            return
-        stop = self._look(noted.asked)
-        quiet = not self.console.is_terminal and time.monotonic() - self._shown < LINE_SECONDS
-        if ends_epoch or not quiet:
-            show(self._images_seen(), self._note())
-            self._shown = time.monotonic()
-        if ends_epoch:
-            self._end_epoch()
-        if ends_epoch or due or stop:
-            self._save()
-        if stop:
-            raise StoppedError(
-                f"stopped after step {self.step} of {len(self.batches)}, saved in {self.folder}; "
-                "run the same command to go on"
-            )
-        self._since = time.perf_counter()  # measuring and saving is not training
-
-    def _look(self, stop: bool) -> bool:
-        """Sum up the last steps; whether any process wants to stop."""
-        seconds = time.perf_counter() - self._since
-        try:
-            self.totals, stop, pace = self.window.close(stop, seconds, self.totals)
-        except NonFiniteLossError as broken:
-            raise self._explain(broken) from None
-        self.look = max(1, min(LOOK, int(LOOK_SECONDS / max(pace, 1e-9))))
-        self.seconds += time.perf_counter() - self._since
-        self._since = time.perf_counter()
-        if self.recipe.data.unreadable == "skip":
-            for file in self.skipped.share():
-                self._say(f"skipped a file that cannot be read: {file}")
-        return stop
-
-    def _end_epoch(self) -> None:
-        epoch = self.step // self.batches.steps_per_epoch
-        ended = self.job.next_epoch()
-        self.last_epoch, self.totals = self.totals, Totals()
-        row: dict[str, Any] = {
-            "step": self.step,
-            "epoch": epoch,
-            "lr": self.learner.lr,
-            "train_loss": self.last_epoch.mean_loss,
-            f"train_{self.job.other}": self.last_epoch.mean_other,
-            "seconds": round(self.seconds, 3),
-            **ended,
-        }
-        if epoch % self.options.evaluate_epochs == 0 or epoch == self.recipe.epochs:
-            self.measured = self._measure()
-            row |= {f"{self.data.split}_{name}": value for name, value in self.measured.items()}
-        if self.recipe.data.unreadable == "skip":
-            row["num_skipped"] = len(self.skipped)
-        warning = self.job.note_epoch(self.last_epoch.mean_other)
-        if warning:
-            self._say(f"epoch {epoch}: {warning}")
-            row["warning"] = warning
-        self.team.run_on_rank_zero(lambda: self.tracker.log(row))
-
-    def _measure(self) -> dict[str, Any]:
-        self._check_weights()
-        return self.job.measure()
-
-    def _check_weights(self) -> None:
-        """What is learned is the same in all processes, so all stop or none."""
-        self.learner.share_statistics()
-        if not self.learner.is_finite():
-            broken = f"train: weights must be finite, got others after step {self.step}"
-            raise self._explain(NonFiniteLossError(broken))
-
-    def _save(self) -> None:
-        self._check_weights()
-        state = {
-            "step": self.step,
-            "totals": self.totals,
-            "last_epoch": self.last_epoch,
-            "seconds": self.seconds,
-            "clock": self.clock.seconds,
-            "scaler": self.learner.scaler.state_dict(),
-            "machine": self._machine(),
-            "data": fingerprint(self.data),
-            "files": self.job.files,
-            "skipped": self.skipped.files,
-            "job": self.job.state(),
-        }
-        folder, tensors = self.folder / CHECKPOINTS, self.learner.tensors()
-        self.team.run_on_rank_zero(lambda: checkpoint.save(folder, self.step, tensors, state))
-
-    def _load(self) -> dict[str, Any] | None:
-        """In the first process: the tensors into the learner; the rest is returned."""
-        check_recipe(self.folder, self.recipe)
-        save_recipe(self.folder, self.recipe)
-        found = checkpoint.newest(self.folder / CHECKPOINTS, self._say)
-        if found is None:
-            return None
-        if found.state["data"] != fingerprint(self.data):
-            rule = f"the images must be those that {self.folder} was begun with"
-            refuse("train", rule, f"{fingerprint(self.data)}, not {found.state['data']}")
-        if found.state["files"] != self.job.files:
-            rule = f"the files of curves and prior must be those that {self.folder} was begun with"
-            refuse("train", rule, self.job.files, "put them back, or choose another --out")
-        load_tensors(self.learner, found.tensors)
-        self._say(f"going on from step {found.state['step']} of {len(self.batches)}")
-        for name, now in self._machine().items():
-            before = found.state["machine"][name]
-            if before != now:
-                self._say(
-                    f"{name} was {before}, is {now}: the result will agree with that of an "
-                    "unbroken run only roughly, not to the bit"
-                )
-        return found.state
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        self.step, self.seconds = state["step"], state["seconds"]
-        self.totals, self.last_epoch = Totals(*state["totals"]), Totals(*state["last_epoch"])
-        self.clock.seconds.update(state["clock"])
-        self.skipped.files = state.get("skipped", [])  # runs begun before files were skipped
-        self.learner.scaler.load_state_dict(state["scaler"])
-        self.job.load_state(state.get("job", {}))  # runs begun before jobs had any
-
-    def _machine(self) -> dict[str, Any]:
-        """What may change the last bits."""
-        return {
-            "processes": self.team.world_size,
-            "threads": torch.get_num_threads(),
-            "device": self.team.device.type,
-            "torch": str(torch.__version__),
-        }
-
-    def _images_seen(self) -> int:
-        epoch, place = divmod(self.step, self.batches.steps_per_epoch)
-        return epoch * self.batches.num + min(place * self.recipe.batch, self.batches.num)
-
-    def _note(self) -> str:
-        epoch = -(-self.step // self.batches.steps_per_epoch)
-        return (
-            f"epoch {epoch}/{self.recipe.epochs}  loss {self.totals.mean_loss:.3f}  "
-            f"{self.job.describe(self.totals.mean_other)}"
-        )
-
-    def _say(self, text: str) -> None:
-        self.console.print(text, highlight=False, soft_wrap=True, markup=False)
-
-    def _explain(self, broken: NonFiniteLossError) -> NonFiniteLossError:
-        kept = checkpoint.steps(self.folder / CHECKPOINTS)
-        last = kept[-1] if kept else "none yet"
-        return NonFiniteLossError(
-            f"{broken}; last good checkpoint: {last}; begin a new run with a smaller optim.lr, "
-            "or with optim.clip_norm"
         )

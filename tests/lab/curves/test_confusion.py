@@ -5,7 +5,6 @@ import torch
 from rich.console import Console
 
 from softaug.lab.curves.measure import ImageOptions, find_subject, mean_guesses
-from softaug.lab.evaluation.load_run import predict
 from softaug.lab.training.batches import derive_seed
 from softaug.metrics import shift_images
 
@@ -19,7 +18,7 @@ def test_rows_are_mean_probabilities_of_each_true_class(runs):
     found, subject = guesses([runs.held], 0.4)
     places = torch.Generator().manual_seed(derive_seed(0))
     cropped = shift_images(subject.source.images, 0.4, generator=places, fill=subject.fill)
-    probabilities = predict(subject.runs[0], cropped).double().softmax(1)
+    probabilities = subject.runs[0].predict(cropped).double().softmax(1)
     for label in range(10):
         expected = probabilities[subject.source.labels == label].mean(0)
         torch.testing.assert_close(found[label], expected)

@@ -16,7 +16,6 @@ from softaug.lab.curves.measure import (
     num_different,
     taken_for,
 )
-from softaug.lab.evaluation.load_run import predict
 from softaug.transforms.operations import OPERATIONS, apply_operation
 
 IMAGES = torch.randint(0, 256, (7, 3, 16, 16), dtype=torch.uint8)
@@ -39,12 +38,12 @@ def test_the_table_is_a_loop_over_levels_and_images(runs):
     names = ("rotate", "solarize", "crop")
     found, subject = measured([runs.held], operations=names, draws=2)
     run, images = subject.runs[0], subject.source.images
-    assert torch.equal(found.whole[:, 0, 0], predict(run, images).argmax(1).int())
+    assert torch.equal(found.whole[:, 0, 0], run.predict(images).argmax(1).int())
     for name in names:
         for column, x in enumerate((0.5, 1.0)):
             for draw in range(num_different(name, 2)):
                 harmed = harm(name, images, x, draw, 0, subject.fill)
-                expected = predict(run, harmed).argmax(1).int()
+                expected = run.predict(harmed).argmax(1).int()
                 assert torch.equal(found.harmed[name][:, column, draw], expected)
 
 

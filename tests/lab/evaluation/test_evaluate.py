@@ -21,7 +21,7 @@ from softaug.lab.evaluation.evaluate import (
     evaluate_each,
     read_evaluation,
 )
-from softaug.lab.evaluation.load_run import open_run, predict, runs_in
+from softaug.lab.evaluation.load_run import open_run, runs_in
 from softaug.lab.evaluation.measures import measures
 from softaug.lab.report import write_report
 from softaug.lab.training.evaluate import chunks
@@ -129,7 +129,7 @@ def test_accuracy_under_harm_is_that_of_the_harmed_images(measured, runs, place)
     shift = ordeals(measured["fill"])[1]
     right, labels = [], list(run.data.measured.labels.split(500))
     for chunk, images in enumerate(chunks(run.data.measured, 0)):
-        answers = predict(run, harmed(shift, place, 0, chunk, images)).argmax(1)
+        answers = run.predict(harmed(shift, place, 0, chunk, images)).argmax(1)
         right.append(answers == labels[chunk])
     accuracy = float(torch.cat(right).double().mean())
     assert measured["robustness"]["shift"]["accuracy"][place] == pytest.approx(accuracy)

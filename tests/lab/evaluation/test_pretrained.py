@@ -11,7 +11,7 @@ import torch
 from softaug.lab.evaluation import load_run as probed
 from softaug.lab.evaluation.compare import compare_runs
 from softaug.lab.evaluation.evaluate import EvaluationOptions, read_predictions
-from softaug.lab.evaluation.load_run import open_run, predict
+from softaug.lab.evaluation.load_run import open_run
 from softaug.lab.evaluation.measures import neighbour_errors
 from softaug.lab.report import write_report
 from softaug.lab.report.findings import write_cautions
@@ -62,7 +62,7 @@ def test_floors_are_an_untrained_network_and_pixels(pairs):
 def test_the_probe_is_a_classifier_whose_predictions_are_kept(pairs):
     run, (_, evaluation) = open_run(pairs.root / "SA1", None, "cpu"), pairs.SA1
     kept = read_predictions(pairs.root / "SA1", evaluation)
-    logits = predict(run, run.data.measured.images)
+    logits = run.predict(run.data.measured.images)
     torch.testing.assert_close(kept["test_logits"], logits, rtol=1e-4, atol=1e-4)
     wrong = (logits.argmax(1) != run.data.measured.labels).double().mean()
     assert values(evaluation)["error"] == pytest.approx(float(wrong), abs=0.003)

@@ -6,7 +6,7 @@ import pytest
 import safetensors.torch
 import torch
 
-from softaug.lab.evaluation.load_run import images_of, open_run, predict, read_recipe, runs_in
+from softaug.lab.evaluation.load_run import images_of, open_run, read_recipe, runs_in
 from softaug.lab.training.evaluate import chunks
 
 
@@ -122,7 +122,7 @@ def test_predictions_do_not_depend_on_the_chunks(runs):
     parts = list(chunks(source, 0))
     assert [len(part) for part in parts] == [500, 197]
     assert torch.cat(parts).equal(source.images)
-    some = predict(run, source.images[490:510])
-    all_parts = torch.cat([predict(run, part) for part in parts])
+    some = run.predict(source.images[490:510])
+    all_parts = torch.cat([run.predict(part) for part in parts])
     assert some.dtype == torch.float32
     assert torch.allclose(some, all_parts[490:510], atol=1e-4)

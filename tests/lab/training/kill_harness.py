@@ -19,12 +19,10 @@ from rich.console import Console
 from tiny_runs import rows, tiny, weights
 
 from softaug.lab.recipes import Pace
-from softaug.lab.training import checkpoint
-from softaug.lab.training import trainer as loop
-from softaug.lab.training.logging import METRICS, Tracker
+from softaug.lab.training import checkpoint, command
+from softaug.lab.training.logging import METRICS, MetricLogger
 from softaug.lab.training.run_dir import RunOptions
 from softaug.lab.training.setup import load_data
-from softaug.lab.training.supervised import train
 
 PACE = Pace("confidence-match", find_k=True, by="sample")
 RECIPE = tiny(epochs=4, optim_ema=0.9, loss_online_smoothing=0.5, augment_pace=PACE)
@@ -44,7 +42,7 @@ def start(folder: Path, prepare: Callable[[], None] = lambda: None) -> int:
     try:
         prepare()
         options = RunOptions(out=folder, checkpoint_steps=2)
-        train(RECIPE, options, Console(file=sys.stderr))
+        command.train(RECIPE, options, Console(file=sys.stderr))
         os._exit(0)
     finally:
         os._exit(1)
@@ -121,21 +119,21 @@ def within_pruning() -> None:
 
 
 def half_a_row() -> None:
-    def log(self: Tracker, row: dict[str, Any]) -> None:
+    def log(self: MetricLogger, row: dict[str, Any]) -> None:
         with (self._path.parent / METRICS).open("a") as file:
             file.write(json.dumps(row)[:20])
         die()
 
-    Tracker.log = log  # type: ignore[method-assign]
+    MetricLogger.log = log  # type: ignore[method-assign]
 
 
 def before_the_result() -> None:
-    loop.save_result = die
+    command.save_result = die
 
 
 def killed_in_the_act(folder: Path, draw: random.Random) -> int:
     """Kill in the middle of one thing after the other; how often."""
-    files = 7  # of a checkpoint: model, optimizer, ema, loss, pacer, state, manifest
+    files = 6  # of a checkpoint: model, optimizer, ema, task, state, manifest
     writes = [half_a_file(draw.randint(1, 2 * files)) for _ in range(4)]
     acts = [*writes, half_a_row, before_pruning, within_pruning, before_the_result]
     codes = [wait(start(folder, act)) for act in acts]

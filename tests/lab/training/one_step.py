@@ -6,13 +6,11 @@ import torch
 from torch import Tensor
 
 from softaug.lab.data.images import Images
-from softaug.lab.recipes import Recipe
-from softaug.lab.training.batches import Batches
-from softaug.lab.training.distributed import DistContext
-from softaug.lab.training.logging import Stopwatch
-from softaug.lab.training.setup import TrainingData, make_learner
+from softaug.lab.recipes import AnyRecipe
+from softaug.lab.training.command import build_task
+from softaug.lab.training.setup import TrainingData
+from softaug.lab.training.trainer import Trainer
 
-ALONE = DistContext(0, 1, torch.device("cpu"))
 CLASSES = tuple("abcdefghij")
 
 
@@ -24,14 +22,25 @@ def random_data(num: int = 24, edge: int = 32) -> TrainingData:
     return TrainingData(images, images, "test", CLASSES, [120.0] * 3, [60.0] * 3)
 
 
-def take_step(recipe: Recipe) -> tuple[Tensor, Tensor]:
-    """(what the step found, [B, 2]; how far each weight moved) with a small network."""
+def trainer_of(recipe: AnyRecipe, data: TrainingData) -> Trainer:
+    """A trainer that writes no files."""
+    return Trainer(recipe, data, build_task(recipe, data))
+
+
+def take_step(recipe: AnyRecipe) -> tuple[Tensor, Tensor]:
+    """(losses and metrics of the step, [B, 2]; how far each weight moved) with a small network."""
     recipe = replace(recipe, model="resnet8", batch=12, epochs=max(2, recipe.epochs))
-    data, clock = random_data(), Stopwatch(ALONE.device)
-    batches = Batches(recipe, data.train, data.mean, ALONE, clock)
-    learner = make_learner(recipe, data, batches, ALONE, clock)
-    before = torch.cat([part.detach().flatten().clone() for part in learner.net.parameters()])
-    batch = batches[0]
-    found = learner.step(0, batch.images, batch.label, batch.num_global, batch.sample)
-    after = torch.cat([part.detach().flatten() for part in learner.net.parameters()])
-    return found, after - before
+    trainer = trainer_of(recipe, random_data())
+    before = flat(trainer)
+    return step_once(trainer), flat(trainer) - before
+
+
+def step_once(trainer: Trainer) -> Tensor:
+    """Take the next step; its losses and metrics, [B, 2]."""
+    trainer.train_step(trainer.batches[trainer.step])
+    return trainer.buffer._entries[-1][2]
+
+
+def flat(trainer: Trainer) -> Tensor:
+    """All weights, one after the other."""
+    return torch.cat([part.detach().flatten().clone() for part in trainer.net.parameters()])

@@ -17,7 +17,7 @@ from torch import nn
 
 from softaug.lab.cli import main
 from softaug.lab.models.registry import MODELS
-from softaug.lab.training.optim import Learner
+from softaug.lab.training.trainer import Trainer
 
 
 def group_norm(num_classes: int) -> nn.Module:
@@ -35,21 +35,21 @@ class SampleNorm(nn.LayerNorm):
 
 def run(arguments: list[str], act: dict[str, Any] | None) -> int:
     """The exit code."""
-    step = Learner.step
+    step = Trainer.train_step
 
-    def acting(self: Learner, now: int, *rest: Any) -> Any:
-        if act and now == act["step"] and act["rank"] in (None, self.team.rank):
+    def acting(self: Trainer, batch: Any) -> None:
+        if act and self.step == act["step"] and act["rank"] in (None, self.context.rank):
             os.kill(os.getpid(), act["signal"])
-        return step(self, now, *rest)
+        step(self, batch)
 
-    Learner.step = acting  # type: ignore[method-assign]
+    Trainer.train_step = acting  # type: ignore[method-assign]
     sys.argv = ["softaug", *arguments]
     try:
         main()
     except SystemExit as ended:
         return int(ended.code or 0)
     finally:
-        Learner.step = step  # type: ignore[method-assign]
+        Trainer.train_step = step  # type: ignore[method-assign]
     return 0
 
 

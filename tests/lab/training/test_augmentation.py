@@ -15,8 +15,6 @@ from softaug.lab.recipes import (
 from softaug.lab.recipes.augment import WINDOWS_FIRST
 from softaug.lab.training.augmentation import build_transforms, scheduled
 from softaug.lab.training.batches import Batches, apply_transforms
-from softaug.lab.training.distributed import DistContext
-from softaug.lab.training.logging import Stopwatch
 from softaug.lab.training.setup import load_data
 from softaug.transforms import HorizontalFlip, PerSample, UniformResizedCrop
 
@@ -144,9 +142,9 @@ def test_a_setting_that_is_none_is_refused_with_the_nearest():
 def test_batches_follow_the_schedule():
     crop = NormalOffsets(0.3, fill="black")
     decayed = Augment(crop, flip=False, schedules=(("crop.sigma", 0.001, 0.5),))
-    recipe, alone = tiny(augment=decayed), DistContext(0, 1, torch.device("cpu"))
+    recipe = tiny(augment=decayed)
     data = load_data(recipe, None).train
-    batches = Batches(recipe, data, MEAN, alone, Stopwatch(alone.device))
+    batches = Batches(recipe, data, MEAN)
     early, late = batches[0], batches[3]
     assert [batches.transforms(epoch)[-1].sigma for epoch in (0, 1)] == [0.3, 0.0003]
     assert float(early.label.retained.min()) < 1

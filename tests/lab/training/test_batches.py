@@ -6,7 +6,6 @@ from softaug.lab.data.images import Images
 from softaug.lab.recipes import Mix
 from softaug.lab.training.batches import Batches, on_device, stream
 from softaug.lab.training.distributed import DistContext
-from softaug.lab.training.logging import Stopwatch
 from softaug.lab.training.setup import load_data
 
 CPU = torch.device("cpu")
@@ -14,7 +13,7 @@ DATA = load_data(tiny(), None).train
 
 
 def make(recipe=None, rank=0, count=1):
-    return Batches(recipe or tiny(), DATA, [0.0] * 3, DistContext(rank, count, CPU), Stopwatch(CPU))
+    return Batches(recipe or tiny(), DATA, [0.0] * 3, DistContext(rank, count, CPU))
 
 
 def assert_same(found, expected):
@@ -127,11 +126,3 @@ def test_only_images_in_memory_move_to_the_device():
     files = object()
     assert on_device(files, torch.device("meta")) is files
     assert isinstance(moved, Images)
-
-
-def test_time_is_split_into_reading_and_augmenting():
-    batches = make()
-    batches.clock.start(0)
-    batches[0]
-    assert batches.clock.seconds["data"] > 0
-    assert batches.clock.seconds["augment"] > 0

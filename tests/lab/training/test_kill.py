@@ -36,7 +36,7 @@ def test_kills_within_writing_pruning_and_finishing_leave_no_trace(report):
 
 
 def test_all_that_is_learned_was_compared(report):
-    names = ["ema", "loss", "model", "optimizer", "pacer"]
+    names = ["ema", "model", "optimizer", "task"]
     assert sorted(report["unbroken"]["weights"]) == [f"{name}.safetensors" for name in names]
     assert report["unbroken"]["kept"] == ["step-00000010", "step-00000012"]
 

@@ -10,11 +10,9 @@ from test_resume import crashed
 from tiny_runs import STEPS, rows, run, tiny, weights
 
 from softaug.lab.recipes import Augment, Mix, NormalOffsets, Pace, UniformOffsets
-from softaug.lab.training.augmentation import Strength, build_pacer, strength_of, told
+from softaug.lab.training.augmentation import Strength, build_pacer, pacer_metrics, strength_of
 from softaug.lab.training.batches import Batches
 from softaug.lab.training.checkpoint import load, steps
-from softaug.lab.training.distributed import DistContext
-from softaug.lab.training.logging import Stopwatch
 from softaug.lab.training.setup import load_data
 
 PACES = {
@@ -95,8 +93,8 @@ def test_held_out_images_are_not_trained_on():
 
 
 def batches(recipe):
-    data, team = load_data(recipe, None), DistContext(0, 1, torch.device("cpu"))
-    return Batches(recipe, data.train, data.mean, team, Stopwatch(team.device))
+    data = load_data(recipe, None)
+    return Batches(recipe, data.train, data.mean)
 
 
 def test_batches_are_made_at_the_strength_in_hand():
@@ -147,7 +145,7 @@ def test_a_run_begun_before_recipes_had_a_pace_goes_on(tmp_path, monkeypatch):
 
 def test_the_checkpoint_holds_the_pacer(unbroken):
     recipe, folder = unbroken
-    state = load(steps(folder / "checkpoints")[-1]).state["job"]["pacer"]
+    state = load(steps(folder / "checkpoints")[-1]).state["task"]["pacer"]
     assert state["pacer"] == repr(build_pacer(recipe.augment, 4, 10, 50))
     assert state["epoch"] == 4
 
@@ -155,13 +153,13 @@ def test_the_checkpoint_holds_the_pacer(unbroken):
 def test_tables_are_kept_as_tensors(tmp_path):
     run(paced("by sample"), tmp_path)
     kept = load(steps(tmp_path / "checkpoints")[-1])
-    assert {name: list(table.shape) for name, table in kept.tensors["pacer"].items()} == {
+    tables = kept.state["task"]["pacer"]["tables"]
+    assert {name: list(table.shape) for name, table in tables.items()} == {
         "sums": [50, 4],
         "history": [50, 4],
         "levels": [50],
     }
-    assert "tables" not in kept.state["job"]["pacer"]
-    assert kept.tensors["pacer"]["levels"].unique().numel() > 2
+    assert tables["levels"].unique().numel() > 2
 
 
 @pytest.mark.parametrize("rule", ["by class", "by sample"])
@@ -177,7 +175,7 @@ def test_a_tenth_is_below_and_a_tenth_above_what_is_told():
     state = pacer.state_dict()
     state["tables"]["levels"] = 10 * torch.arange(50) - 250  # thousandths of a doubling
     pacer.load_state_dict(state)
-    found = told(pacer)
+    found = pacer_metrics(pacer)
     assert found == pytest.approx(
         {"sigma": 0.2, "sigma_low": 0.2 * 2**-0.2, "sigma_high": 0.2 * 2**0.19}
     )

@@ -6,15 +6,17 @@ from dataclasses import replace
 import pytest
 import torch
 import torch.nn.functional as F
-from one_step import CLASSES, random_data
+from one_step import random_data
 from photos import write_photos
 from tiny_runs import tiny_pairs
 from torch import nn
 
 from softaug import DrawKey
 from softaug.lab.recipes import ProbeSpec
-from softaug.lab.training import linear_probe as probing
-from softaug.lab.training.linear_probe import Samples, extract, fit_probe, probe_lr
+from softaug.lab.training import trainer as training
+from softaug.lab.training.evaluate import predict
+from softaug.lab.training.linear_probe import ProbeBatches, fit_probe, probe_config
+from softaug.lab.training.optim import learning_rates
 from softaug.lab.training.setup import load_data
 from softaug.lab.training.ssl import build_pair_net
 from softaug.transforms import HorizontalFlip, UniformResizedCrop
@@ -29,12 +31,12 @@ def recipe_of(**probe):
 
 def fitted(recipe, backbone=None, data=DATA):
     backbone = backbone or build_pair_net(recipe, data).backbone
-    return fit_probe(backbone, recipe, data.train, len(CLASSES), lambda done, note: None)
+    return fit_probe(backbone, recipe, data)
 
 
 def test_crops_are_windows_and_flips_by_seed_epoch_and_sample():
     recipe = recipe_of()
-    samples = Samples(recipe, DATA.train, None)
+    samples = ProbeBatches(recipe, DATA.train, None)
     for step in (0, 4):
         batch = samples[step]
         images = DATA.train.images[batch.sample]
@@ -42,25 +44,25 @@ def test_crops_are_windows_and_flips_by_seed_epoch_and_sample():
         crop, flip = UniformResizedCrop(16, (0.08, 1.0)), HorizontalFlip()
         cut = crop.apply(images, crop.draw(images, key=key))
         expected = flip.apply(cut, flip.draw(cut, key=key))
-        assert (batch.seen.int() - expected.int()).abs().max() <= 1
+        assert (batch.inputs.int() - expected.int()).abs().max() <= 1
 
 
 def test_every_image_is_seen_once_an_epoch():
-    samples = Samples(recipe_of(), DATA.train, None)
+    samples = ProbeBatches(recipe_of(), DATA.train, None)
     seen = Counter(sample for step in range(3) for sample in samples[step].sample.tolist())
     assert seen == Counter(range(24))
 
 
 def slow_probe(features, labels, recipe):
     """The same training written out: SGD with momentum, by hand."""
-    draws = Samples(recipe, DATA.train, features)
+    draws = ProbeBatches(recipe, DATA.train, features)
     probe = fitted(replace(recipe, probe=replace(recipe.probe, lr=1e-30)))  # the initial weights
     parts = [part.detach().clone().requires_grad_() for part in (probe.weight, probe.bias)]
     speed = [torch.zeros_like(part) for part in parts]
-    for step in range(len(draws)):
+    rates = learning_rates(probe_config(recipe).optim, recipe.probe.epochs, draws.steps_per_epoch)
+    for step, lr in enumerate(rates):
         sample = draws.index(step)
         loss = F.cross_entropy(features[sample] @ parts[0].T + parts[1], labels[sample])
-        lr = probe_lr(recipe.probe, step // draws.steps_per_epoch)
         for part, v, slope in zip(parts, speed, torch.autograd.grad(loss, parts), strict=True):
             v.mul_(0.9).add_(slope)
             part.data.sub_(lr * v)
@@ -72,9 +74,7 @@ def test_it_is_sgd_with_momentum_on_frozen_features():
     backbone = build_pair_net(recipe, DATA).backbone
     before = {name: value.clone() for name, value in backbone.state_dict().items()}
     probe = fitted(recipe, backbone)
-    weight, bias = slow_probe(
-        extract(backbone, recipe, DATA.train.images), DATA.train.labels, recipe
-    )
+    weight, bias = slow_probe(predict(backbone, DATA.train.images), DATA.train.labels, recipe)
     torch.testing.assert_close(probe.weight, weight)
     torch.testing.assert_close(probe.bias, bias)
     for name, value in backbone.state_dict().items():
@@ -120,7 +120,8 @@ def test_features_that_tell_the_class_are_learned():
     ("epoch", "lr"), [(0, 10.0), (59, 10.0), (60, 1.0), (79, 1.0), (80, 0.1), (99, 0.1)]
 )
 def test_the_paper_s_learning_rate_falls_at_60_and_80(epoch, lr):
-    assert probe_lr(ProbeSpec(), epoch) == pytest.approx(lr)
+    optim = probe_config(replace(tiny_pairs(), probe=ProbeSpec())).optim
+    assert learning_rates(optim, 100, steps_per_epoch=2)[2 * epoch + 1] == pytest.approx(lr)
 
 
 def test_a_probe_that_breaks_down_is_refused():
@@ -142,9 +143,8 @@ def test_photographs_are_probed_too(tmp_path, crops):
 def test_ready_features_are_read_by_no_worker(tmp_path, monkeypatch):
     write_photos(tmp_path)
     recipe, asked = recipe_of(crops=False, epochs=1), []
-    monkeypatch.setattr(
-        probing, "stream", lambda steps, first, workers: asked.append(workers) or ()
-    )
+    stream = training.stream
+    monkeypatch.setattr(training, "stream", lambda *given: asked.append(given[2]) or stream(*given))
     spec = replace(recipe.data, name=f"folder:{tmp_path}", size=32, per_class=None, validation=0)
     data = load_data(replace(recipe, data=spec), None)
     fitted(replace(recipe, data=spec), build_pair_net(recipe, data).backbone, data)

@@ -16,10 +16,10 @@ from tiny_runs import BARLOW, rows, run, tiny, tiny_pairs, weights
 from softaug.lab.models.registry import MODELS
 from softaug.lab.recipes import Mix, Pace, as_dict, from_dict
 from softaug.lab.training.distributed import DistContext, choose_device, init_distributed
-from softaug.lab.training.evaluate import measure
-from softaug.lab.training.optim import Learner
 from softaug.lab.training.setup import build_net, load_data
+from softaug.lab.training.supervised import Supervised
 
+LEVELS = "pacer/tables/levels"
 HARNESS = Path(team_harness.__file__)
 ALONE = DistContext(0, 1, torch.device("cpu"))
 
@@ -224,11 +224,11 @@ def test_processes_have_the_strengths_of_one_process(team, tmp_path, one_thread)
 def test_processes_give_each_sample_the_strengths_of_one_process(team, tmp_path, one_thread):
     run(recipe("by-sample"), tmp_path)
     alone, shared = (
-        safetensors.torch.load_file(max(folder.glob("checkpoints/*/pacer.safetensors")))
+        safetensors.torch.load_file(max(folder.glob("checkpoints/*/task.safetensors")))
         for folder in (tmp_path, team.place / "by-sample")
     )
-    assert len(alone["levels"].unique()) > 2
-    assert torch.equal(alone["levels"], shared["levels"])
+    assert len(alone[LEVELS].unique()) > 2
+    assert torch.equal(alone[LEVELS], shared[LEVELS])
 
 
 @pytest.mark.parametrize("name", ["paced", "by-sample"])
@@ -257,6 +257,5 @@ def test_the_measured_average_is_the_saved_one(team, one_thread):
     saved = safetensors.torch.load_file(folder / result["weights"])
     parts = {k.removeprefix("module."): v for k, v in saved.items() if k.startswith("module.")}
     net.load_state_dict(parts)
-    learner = Learner(net, torch.nn.Identity(), recipe.optim, 1)
-    learner.ema = None
-    assert measure(learner, data.measured, 0)["nll"] == pytest.approx(result["nll"], abs=1e-5)
+    found = Supervised(recipe, data).evaluate(net)
+    assert found["nll"] == pytest.approx(result["nll"], abs=1e-5)

@@ -12,7 +12,7 @@ from softaug.lab.training.run_dir import (
     LOCK,
     check_recipe,
     is_locked,
-    locked,
+    lock_run_dir,
     read_result,
     save_recipe,
     save_result,
@@ -21,27 +21,27 @@ from softaug.lab.training.run_dir import (
 
 def test_a_second_holder_is_refused(tmp_path):
     with (
-        locked(tmp_path),
+        lock_run_dir(tmp_path),
         pytest.raises(ValueError, match=r"only one process may train in .* choose another --out"),
-        locked(tmp_path),
+        lock_run_dir(tmp_path),
     ):
         pass
 
 
 def test_the_folder_is_free_again_after_an_error(tmp_path):
-    with pytest.raises(KeyError), locked(tmp_path / "new"):
+    with pytest.raises(KeyError), lock_run_dir(tmp_path / "new"):
         raise KeyError
-    with locked(tmp_path / "new"):
+    with lock_run_dir(tmp_path / "new"):
         pass
 
 
 def test_a_lock_dies_with_its_process(tmp_path):
     child = os.fork()
     if child == 0:
-        locked(tmp_path).__enter__()
+        lock_run_dir(tmp_path).__enter__()
         os.kill(os.getpid(), 9)
     os.waitpid(child, 0)
-    with locked(tmp_path):
+    with lock_run_dir(tmp_path):
         pass
 
 
@@ -49,19 +49,19 @@ def test_whether_a_folder_is_held_is_seen_without_a_trace(tmp_path):
     lock = tmp_path / LOCK
     assert not is_locked(lock)
     assert list(tmp_path.iterdir()) == []
-    with locked(tmp_path):
+    with lock_run_dir(tmp_path):
         assert is_locked(lock)
     assert not is_locked(lock)
 
 
 def test_a_short_look_at_the_lock_refuses_no_one(tmp_path):
-    with locked(tmp_path):
+    with lock_run_dir(tmp_path):
         pass
     looking = (tmp_path / LOCK).open("rb")
     fcntl.flock(looking, fcntl.LOCK_SH)
     end = Timer(0.05, looking.close)
     end.start()
-    with locked(tmp_path):
+    with lock_run_dir(tmp_path):
         end.join()
 
 

@@ -2,11 +2,11 @@ import json
 
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from softaug.lab.training.logging import Tracker, read_metrics
+from softaug.lab.training.logging import MetricLogger, read_metrics
 
 
 def track(folder, step, *rows):
-    tracker = Tracker(folder, step)
+    tracker = MetricLogger(folder, step)
     for row in rows:
         tracker.log(row)
     tracker.close()
@@ -29,7 +29,7 @@ def test_each_row_is_a_line_of_json_and_an_event(tmp_path):
 
 
 def test_a_row_can_be_read_at_once(tmp_path):
-    tracker = Tracker(tmp_path, 0)
+    tracker = MetricLogger(tmp_path, 0)
     tracker.log(row(3))
     assert read_metrics(tmp_path) == [row(3)]
     tracker.close()

@@ -16,7 +16,6 @@ from softaug.lab.recipes.augment import WINDOWS_FIRST
 from softaug.lab.training.augmentation import Strength, build_transforms
 from softaug.lab.training.batches import Batches, apply_transforms
 from softaug.lab.training.distributed import DistContext
-from softaug.lab.training.logging import Stopwatch
 from softaug.lab.training.setup import load_data
 
 CPU = torch.device("cpu")
@@ -31,7 +30,7 @@ def small(root, arm="soft", **data):
 
 def batches(recipe, rank=0, count=1):
     data = load_data(recipe, None)
-    return Batches(recipe, data.train, data.mean, DistContext(rank, count, CPU), Stopwatch(CPU))
+    return Batches(recipe, data.train, data.mean, DistContext(rank, count, CPU))
 
 
 def cut_whole(found, file, sample, epoch):

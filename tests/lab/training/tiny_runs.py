@@ -20,11 +20,10 @@ from softaug.lab.recipes import (
     SimSiamSpec,
     find,
 )
+from softaug.lab.training.command import train
 from softaug.lab.training.logging import read_metrics
-from softaug.lab.training.optim import Learner
 from softaug.lab.training.run_dir import RunOptions
-from softaug.lab.training.ssl import PairLearner, pretrain
-from softaug.lab.training.supervised import train
+from softaug.lab.training.trainer import Trainer
 
 STEPS = 3  # in an epoch: 20, 20 and 10 images
 
@@ -68,8 +67,7 @@ def changed(recipe: AnyRecipe, changes: dict[str, Any]) -> Any:
 def run(recipe: AnyRecipe, out: Path, **options: Any) -> tuple[dict[str, Any], str]:
     """Train; the result and what was said."""
     console = Console(file=io.StringIO())
-    begin: Any = train if isinstance(recipe, Recipe) else pretrain
-    result = begin(recipe, RunOptions(out=out, **options), console)
+    result = train(recipe, RunOptions(out=out, **options), console)
     return result, console.file.getvalue()  # type: ignore[attr-defined]
 
 
@@ -90,15 +88,12 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 
 
 def before_step(monkeypatch: Any, number: int, action: Any) -> None:
-    """Have `action()` called before the step of that number, with labels or without."""
-    for kind in (Learner, PairLearner):
-        monkeypatch.setattr(kind, "step", _spied(kind.step, number, action))
+    """Have `action()` called before the step of that number."""
+    step = Trainer.train_step
 
-
-def _spied(step: Any, number: int, action: Any) -> Any:
-    def spied(self: Any, now: int, *arguments: Any) -> Any:
-        if now == number:
+    def spied(self: Trainer, batch: Any) -> None:
+        if self.step == number:
             action()
-        return step(self, now, *arguments)
+        step(self, batch)
 
-    return spied
+    monkeypatch.setattr(Trainer, "train_step", spied)
