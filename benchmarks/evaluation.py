@@ -6,12 +6,12 @@ import torch
 from torch import nn
 
 from benchmarks.timing import Bound, Table, Timing, interleave, make_images, timing_rows
-from softaug.lab.evaluation.corruptions import ordeals
-from softaug.lab.evaluation.measures import (
+from softaug.lab.evaluation.corruptions import make_corruptions
+from softaug.lab.evaluation.metrics import (
     halves_temperatures,
     image_intervals,
-    measures,
-    per_class,
+    measure_classes,
+    measure_set,
     scale,
 )
 from softaug.lab.models import Normalize, create
@@ -29,7 +29,7 @@ FORWARD, OCCLUDE, SHIFT, NOISE, METRICS = (
 
 
 def evaluation_suite(rounds: int, num_test: int = NUM_TEST, chunk: int = CHUNK) -> list[Table]:
-    """One table: harm and metrics beside the forward pass."""
+    """One table: corruptions and metrics beside the forward pass."""
     timing = interleave(variants(num_test, chunk), min(rounds, 10))
     title = "Evaluation of CIFAR-100, one thread"
     return [Table(title, FORWARD, "ms", timing_rows(timing, FORWARD), bounds(timing))]
@@ -51,17 +51,18 @@ def variants(num_test: int, chunk: int) -> dict[str, Callable[[], object]]:
         return net(images)
 
     kept = {"test_logits": logits, "test_labels": labels}
-    robustness = {one.name: {"levels": one.levels, "draws": DRAWS} for one in ordeals((0, 0, 0))}
-    for name in robustness:
-        shape = (num_test, 1 + LEVELS)
-        kept[f"{name}_right"] = torch.randint(DRAWS + 1, shape, generator=source)
+    corruptions = {}
+    for one in make_corruptions((0, 0, 0)):
+        right = torch.randint(DRAWS + 1, (num_test, 1 + LEVELS), generator=source)
+        kept[f"{one.name}_right"] = right
+        corruptions[one.name] = one.summarize(right, DRAWS)
 
     def all_metrics() -> object:
         temperatures = halves_temperatures(logits, labels)
-        sets = {"test": measures(logits, labels, scale(logits, temperatures))}
-        found = {"split": "test", "sets": sets, "robustness": robustness}
+        measure_set(logits, labels, scale(logits, temperatures))
         kept["test_temperature"] = torch.tensor(temperatures)
-        return image_intervals(found, kept), per_class(logits, labels)
+        intervals = image_intervals(["test"], "test", corruptions, kept)
+        return intervals, measure_classes(logits, labels)
 
     return {
         FORWARD: forward,

@@ -40,7 +40,7 @@ def evaluate(
         out: Folder for an ensemble's result (default: ensemble-NAME beside the first run).
     """
     console = Console()
-    for folder in evaluate_each(runs, options, ensemble, out, console):
+    for folder, _ in evaluate_each(runs, options, ensemble, out, console):
         _report(folder / EVALUATION, console)
 
 

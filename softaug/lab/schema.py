@@ -126,8 +126,10 @@ def _refuse_first(error: ErrorDetails, path: Path, remedy: str) -> NoReturn:
     if error["type"] == "value_error":  # a validator of ours: rule and value are in it
         rule, _, got = str(error["ctx"]["error"]).rpartition(", got ")
         refuse(str(path), f"{where}: {rule}" if where else rule, got, remedy)
+    if error["type"] == "json_invalid":
+        refuse(str(path), "the file must be JSON", error["ctx"]["error"], remedy)
     rules = {"missing": "must be there", "extra_forbidden": "must not be there: no such key"}
-    rule = rules.get(error["type"]) or error["msg"].replace("Input should", "must")
+    rule = rules.get(error["type"]) or re.sub(r"^\w+ should", "must", error["msg"])
     refuse(str(path), f"{where or 'the file'} {rule}", got, remedy)
 
 

@@ -16,7 +16,7 @@ from torch import Generator, Tensor
 from torch.optim.swa_utils import update_bn
 
 from softaug import SoftCrop
-from softaug.lab.evaluation.load_run import TrainedRun, open_run, predict
+from softaug.lab.evaluation.load_run import TrainedRun, load_run
 from softaug.metrics import calibration_error, occlude
 from studies.collect import as_table
 
@@ -26,7 +26,7 @@ HEADS = ["run", "statistics at sigma", "error", "ECE", "confidence - accuracy", 
 
 def make_rows(folder: Path) -> Iterator[list[str]]:
     """Yield the row of a run as it is, and with statistics of each sigma."""
-    run = open_run(folder, None, "cpu")
+    run = load_run(folder, None, "cpu")
     yield [folder.name, "as it is", *measure(run)]
     for sigma in SIGMAS:
         set_statistics(run, sigma)
@@ -49,9 +49,9 @@ def measure(run: TrainedRun) -> list[str]:
     probs, hidden = [], []
     for chosen in torch.arange(len(labels)).split(500):
         images = run.data.measured.fetch(chosen)
-        probs.append(predict(run, images).softmax(1))
+        probs.append(run.predict(images).softmax(1))
         patched = occlude(images, 0.4, generator=draws, fill=fill_color(run))
-        hidden.append(predict(run, patched).argmax(1))
+        hidden.append(run.predict(patched).argmax(1))
     found = torch.cat(probs)
     accuracy = mean(found.argmax(1) == labels)
     above = mean(found.max(1).values) - accuracy

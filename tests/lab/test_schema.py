@@ -61,10 +61,10 @@ COMMON = [
     (("metrics", 0, "percent"), "yes", "metrics[0].percent must be a valid boolean, got 'yes'"),
     (("metrics", 0, "interval"), [1.0], "metrics[0].interval[1] must be there"),
     (("metrics", 1, "key"), "error", "metrics must have different keys, got ['error', 'error'"),
-    (("members",), [], "members List should have at least 1 item"),
+    (("members",), [], "members must have at least 1 item"),
     (("members", 0, "finished"), 1, "members[0].finished must be a valid boolean, got 1"),
     (("split",), "validation", "test_sets must hold validation, got ['test']"),
-    (("temperature", "values"), [], "temperature.values List should have at least 1 item"),
+    (("temperature", "values"), [], "temperature.values must have at least 1 item"),
     (("class_names",), ["cat"], "per_class of 1 classes must have 1 values each, got [3, 3"),
     (("test_sets", "test", "error"), 1.5, "test_sets.test.error must be less than or equal to 1"),
     (("test_sets", "test", "before", "ece_15"), ..., "before and after scaling, got 'no ece_15'"),
@@ -76,7 +76,7 @@ COMMON = [
     (("test_sets", "test", "histogram", "wrong"), [1], "right and wrong must have 4 values"),
     (("corruptions", "occlusion", "se"), [0.1], "accuracy and se must have 2 values each"),
     (("examples", "whole", 0, "label"), 3, "labels must be in 0..2, got [3, 1, 2]"),
-    (("examples", "whole", 0, "png"), "<svg>", "examples.whole[0].png String should match"),
+    (("examples", "whole", 0, "png"), "<svg>", "examples.whole[0].png must match"),
     (("examples", "whole", 0, "answers"), [[3, 0.5]], "classes of answers must be in 0..2"),
     (("examples", "whole", 0, "answers"), [[0, 1.5]], "answers[0][1] must be less than or equal"),
     (("examples", "whole"), [], "occluded images must be the first of the whole ones, got 1"),
@@ -91,7 +91,7 @@ def test_an_evaluation_with_a_wrong_value_is_refused(place, value, message, tmp_
 
 
 COMPARED = [
-    (("arms",), [], "arms List should have at least 1 item"),
+    (("arms",), [], "arms must have at least 1 item"),
     (("arms", 0, "name"), "soft", "arms must have different names, got ['soft', 'soft']"),
     (("arms", 0, "seeds"), [0], "arm 'hard' must have 2 seeds, got [0]"),
     (("arms", 0, "values", "nll"), [1.0], "values of nll of 'hard' must be 2 numbers"),

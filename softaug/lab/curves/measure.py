@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 
 from softaug.checks import check_choice, check_whole, refuse
 from softaug.lab.data.images import Images, Source, stratified_order
-from softaug.lab.evaluation.load_run import TrainedRun, images_of, open_run
+from softaug.lab.evaluation.load_run import TrainedRun, load_run
 from softaug.lab.progress import progress
 from softaug.lab.recipes.serialize import as_dict
 from softaug.lab.training.batches import derive_seed
@@ -56,9 +56,9 @@ def find_subject(folders: Sequence[Path], options: ImageOptions) -> Subject:
     """Open the runs; those without held-out images are refused, unless test images may serve."""
     if not folders:
         refuse(WHO, "at least one run must be given", "none", "name a run's folder")
-    runs = [open_run(folder, options.data_dir, options.device, WHO) for folder in folders]
+    runs = [load_run(folder, options.data_dir, options.device, WHO) for folder in folders]
     for run in runs[1:]:
-        if images_of(run) != images_of(runs[0]):
+        if run.image_set != runs[0].image_set:
             rule = f"all runs must be measured on the images of {runs[0].folder}"
             refuse(WHO, rule, run.folder, "its data, or what it held out, are others")
     source = _test(runs[0], options) if options.split == "test" else _held_out(runs[0])

@@ -1,4 +1,4 @@
-"""Second test sets: folders or arrays with the same classes."""
+"""Extra test sets: folders or arrays with the same classes."""
 
 import zipfile
 from collections.abc import Container, Sequence
@@ -29,7 +29,7 @@ def from_folder(
     return replace(source, labels=places[source.labels])
 
 
-def resized(test: Source, edges: Sequence[int], taken: Container[str]) -> dict[str, Source]:
+def resize_test_set(test: Source, edges: Sequence[int], taken: Container[str]) -> dict[str, Source]:
     """The test images once more for each short edge in `edges`, as sets called resize-EDGE."""
     found: dict[str, Source] = {}
     for edge in edges:
@@ -38,7 +38,7 @@ def resized(test: Source, edges: Sequence[int], taken: Container[str]) -> dict[s
             refuse(WHO, "resize is for images in folders", f"{edge} for images of one size")
         check_whole(WHO, "resize", edge, least=test.size)
         if name in found or name in taken:
-            refuse(WHO, "second test sets must have different names", f"{name} twice")
+            refuse(WHO, "extra test sets must have different names", f"{name} twice")
         found[name] = replace(test, resize=edge)
     return found
 
@@ -77,23 +77,23 @@ SPLITS = ("test", "validation")  # names of what a run is measured on
 FORMS = "NAME=FOLDER, NAME=FILE.npz (images, labels), or NAME=IMAGES.npy,LABELS.npy"
 
 
-def read_all_also(
+def read_test_sets(
     texts: Sequence[str], class_names: tuple[str, ...], size: int, resize: int | None = None
 ) -> dict[str, Source]:
-    """Every second test set by its name; a name given twice is refused."""
+    """Every extra test set by its name; a name given twice is refused."""
     found: dict[str, Source] = {}
     for text in texts:
-        name, source = read_also(text, class_names, size, resize)
+        name, source = read_test_set(text, class_names, size, resize)
         if name in found:
-            refuse(WHO, "second test sets must have different names", f"{name} twice")
+            refuse(WHO, "extra test sets must have different names", f"{name} twice")
         found[name] = source
     return found
 
 
-def read_also(
+def read_test_set(
     text: str, class_names: tuple[str, ...], size: int, resize: int | None = None
 ) -> tuple[str, Source]:
-    """A second test set from `--also NAME=PATH`; its labels are those of `class_names`.
+    """A extra test set from `--extra-test-sets NAME=PATH`; its labels are those of `class_names`.
 
     A folder has a folder for each class, called by its name or by its number in the run;
     arrays hold uint8 images [N, H, W, 3] (or channels first) and class numbers [N]. `size` is
@@ -102,9 +102,9 @@ def read_also(
     """
     name, found, path = text.partition("=")
     if not found or not name or not path:
-        refuse(WHO, f"also must be {FORMS}", repr(text))
+        refuse(WHO, f"extra_test_sets must be {FORMS}", repr(text))
     if name in SPLITS:
-        refuse(WHO, f"the name of a second test set must not be {name!r}", repr(text))
+        refuse(WHO, f"the name of a extra test set must not be {name!r}", repr(text))
     if Path(path).is_dir():
         return name, from_folder(path, class_names, size, resize)
     images, labels = _arrays(path)
@@ -119,7 +119,7 @@ def _arrays(path: str) -> tuple[Any, Any]:
         with _load(path, NpzFile) as packed:
             return packed["images"], packed["labels"]
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as broken:
-        refuse(WHO, f"also must be {FORMS}", f"{path} ({broken})")
+        refuse(WHO, f"extra_test_sets must be {FORMS}", f"{path} ({broken})")
 
 
 def _load(file: str, kind: type) -> Any:

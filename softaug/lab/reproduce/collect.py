@@ -11,7 +11,7 @@ import torch
 from softaug.draws import DrawKey
 from softaug.lab.data.datasets import data_root
 from softaug.lab.evaluation.evaluate import EVALUATION
-from softaug.lab.evaluation.measures import level_key, set_key
+from softaug.lab.evaluation.metrics import level_key, set_key
 from softaug.lab.evaluation.stats import estimate
 from softaug.lab.io import write_json
 from softaug.lab.recipes.augment import Augment
@@ -170,7 +170,7 @@ class Collector:
         file = folder / EVALUATION
         written = file.stat().st_mtime  # it may be evaluated again, on more test sets
         if self._measures.get(folder, (None,))[0] != written:
-            measures = json.loads(file.read_text())["measures"]
+            measures = json.loads(file.read_text())["metrics"]
             shares = {one["key"]: 100 * one["value"] for one in measures if one["percent"]}
             self._measures[folder] = written, shares
         return self._measures[folder][1]

@@ -189,7 +189,8 @@ def is_done(run: GridRun, options: GridOptions) -> bool:
     if not is_finished(run.folder):
         return False
     wanted = {text.partition("=")[0] for text in extra_test_sets(run.recipe, options.data_dir)}
-    return not wanted or wanted <= set(json.loads((run.folder / EVALUATION).read_text())["sets"])
+    evaluation = (run.folder / EVALUATION).read_text()
+    return not wanted or wanted <= set(json.loads(evaluation)["test_sets"])
 
 
 def extra_test_sets(recipe: AnyRecipe, data_dir: Path | None) -> tuple[str, ...]:

@@ -60,13 +60,13 @@ def test_recognised_is_the_share_of_right_answers(runs):
     assert found.recognised(answers).tolist() == [[0.5]] * 40
 
 
-def test_answers_come_to_the_cpu_before_they_are_compared(monkeypatch):
+def test_answers_come_to_the_cpu_before_they_are_compared():
     class Elsewhere:  # as logits on a GPU: nothing of the CPU mixes with them
         def argmax(self, dim):
             return SimpleNamespace(cpu=lambda: torch.tensor([3, 1]))
 
-    monkeypatch.setattr("softaug.lab.curves.measure.predict", lambda run, images: Elsewhere())
-    subject = SimpleNamespace(runs=["one", "two"])
+    run = SimpleNamespace(predict=lambda images: Elsewhere())
+    subject = SimpleNamespace(runs=[run, run])
     assert taken_for(subject, IMAGES[:2]).tolist() == [[3, 3], [1, 1]]
 
 

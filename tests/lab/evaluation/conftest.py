@@ -63,7 +63,7 @@ def runs(tmp_path_factory, _one_thread):
 def measured(runs):
     """The evaluation of `runs.test`, with 60 digits as a second test set."""
     also = f"again={save_npz(runs.test / 'again.npz')}"
-    return evaluate_quietly([runs.test], runs.test, also=(also,))
+    return evaluate_quietly([runs.test], runs.test, extra_test_sets=(also,))
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import factories
 import numpy as np
 import pytest
 import safetensors.torch
@@ -13,26 +14,19 @@ from rich.console import Console
 
 from softaug.lab.data.load import load
 from softaug.lab.evaluation.compare import compare_runs
-from softaug.lab.evaluation.corruptions import harmed, ordeals
+from softaug.lab.evaluation.corruptions import make_corruptions
 from softaug.lab.evaluation.evaluate import (
-    Evaluation,
     EvaluationOptions,
-    evaluate_command,
+    Evaluator,
     evaluate_each,
+    format_command,
     read_evaluation,
 )
-from softaug.lab.evaluation.load_run import open_run, runs_in
-from softaug.lab.evaluation.measures import measures
-from softaug.lab.report import write_report
+from softaug.lab.evaluation.load_run import TrainedRun, load_run, runs_in
+from softaug.lab.evaluation.metrics import measure_set
+from softaug.lab.schema import Evaluation
 from softaug.lab.training.evaluate import chunks
 from softaug.metrics import apply_temperature, ensemble_logits, error, fit_temperature
-
-KEYS = {
-    *("schema", "kind", "name", "recipe", "members", "class_names", "temperature", "sets"),
-    *("per_class", "robustness", "fill", "examples", "environment", "predictions_sha256"),
-    *("split", "measures", "calibration", "command"),
-}
-
 
 PARTS = ("logits", "labels", "temperature")
 
@@ -42,14 +36,19 @@ def predictions(folder):
 
 
 def without_date(found):
-    return {name: value for name, value in found.items() if name != "environment"}
+    return found.model_copy(update={"environment": {}})
 
 
 @pytest.fixture
 def unmeasured(monkeypatch):
     """Checks are made, but nothing is measured after them."""
-    member = {"folder": "first", "weights_sha256": "a"}
-    monkeypatch.setattr(Evaluation, "measure", lambda self: {"schema": 2, "members": [member]})
+
+    def write_only(self, out, command):
+        evaluation = factories.make_evaluation(command=command)
+        factories.save(evaluation, out / "evaluation.json")
+        return evaluation
+
+    monkeypatch.setattr(Evaluator, "evaluate", write_only)
 
 
 def copy_run(run, folder, **data):
@@ -89,56 +88,55 @@ def digit_folder(root, *parts, num=1):
 
 def test_the_error_is_the_very_error_of_the_run(measured, runs):
     assert runs.result["split"] == "test"
-    assert measured["sets"]["test"]["n"] == runs.result["num_measured"] == 697
-    assert measured["sets"]["test"]["error"] == runs.result["error"]
-    assert measured["sets"]["test"]["before"]["nll"] == pytest.approx(runs.result["nll"], abs=1e-6)
-    assert measured["sets"]["test"]["before"]["ece_10"] == pytest.approx(
+    assert measured.test_sets["test"].n == runs.result["num_measured"] == 697
+    assert measured.test_sets["test"].error == runs.result["error"]
+    assert measured.test_sets["test"].before["nll"] == pytest.approx(runs.result["nll"], abs=1e-6)
+    assert measured.test_sets["test"].before["ece_10"] == pytest.approx(
         runs.result["ece"], abs=1e-3
     )
 
 
 def test_the_nll_is_the_very_nll_of_the_run(measured, runs):
-    assert measured["sets"]["test"]["before"]["nll"] == runs.result["nll"]
+    assert measured.test_sets["test"].before["nll"] == runs.result["nll"]
 
 
 def test_an_evaluation_says_what_was_measured_of_what(measured, runs):
-    assert measured.keys() == KEYS
-    assert (measured["schema"], measured["kind"], measured["split"]) == (2, "evaluation", "test")
-    assert (measured["name"], measured["class_names"]) == ("on-test", list("0123456789"))
-    assert measured["recipe"] == json.loads((runs.test / "recipe.json").read_text())
-    (member,) = measured["members"]
-    assert (member["seed"], member["step"], len(member["metrics"])) == (0, 6, 2)
-    assert (member["num_steps"], member["finished"]) == (6, True)
-    assert measured["fill"] == [round(mean) for mean in open_run(runs.test, None, "cpu").data.mean]
+    assert (measured.schema_version, measured.kind, measured.split) == (3, "evaluation", "test")
+    assert (measured.name, measured.class_names) == ("on-test", list("0123456789"))
+    assert measured.recipe == json.loads((runs.test / "recipe.json").read_text())
+    (member,) = measured.members
+    assert (member.seed, member.step, len(member.history)) == (0, 6, 2)
+    assert (member.num_steps, member.finished) == (6, True)
+    assert measured.fill == [round(mean) for mean in load_run(runs.test, None, "cpu").data.mean]
 
 
 def test_the_file_holds_what_is_returned(measured, runs):
     assert read_evaluation(runs.test) == measured
 
 
-def test_the_first_level_of_each_harm_is_the_accuracy(measured):
-    assert list(measured["robustness"]) == ["occlusion", "shift", "noise"]
-    for result in measured["robustness"].values():
-        assert result["accuracy"][0] == pytest.approx(1 - measured["sets"]["test"]["error"])
-        assert (len(result["accuracy"]), len(result["se"]), result["n"]) == (5, 5, 697)
+def test_the_first_level_of_each_corruption_is_the_accuracy(measured):
+    assert list(measured.corruptions) == ["occlusion", "shift", "noise"]
+    for result in measured.corruptions.values():
+        assert result.accuracy[0] == pytest.approx(1 - measured.test_sets["test"].error)
+        assert (len(result.accuracy), len(result.se), result.n) == (5, 5, 697)
 
 
 @pytest.mark.parametrize("place", [1, 4])
-def test_accuracy_under_harm_is_that_of_the_harmed_images(measured, runs, place):
-    run = open_run(runs.test, None, "cpu")
-    shift = ordeals(measured["fill"])[1]
+def test_accuracy_is_that_of_the_corrupted_images(measured, runs, place):
+    run = load_run(runs.test, None, "cpu")
+    shift = make_corruptions(measured.fill)[1]
     right, labels = [], list(run.data.measured.labels.split(500))
     for chunk, images in enumerate(chunks(run.data.measured, 0)):
-        answers = run.predict(harmed(shift, place, 0, chunk, images)).argmax(1)
+        answers = run.predict(shift.corrupt(images, place, 0, chunk)).argmax(1)
         right.append(answers == labels[chunk])
     accuracy = float(torch.cat(right).double().mean())
-    assert measured["robustness"]["shift"]["accuracy"][place] == pytest.approx(accuracy)
+    assert measured.corruptions["shift"].accuracy[place] == pytest.approx(accuracy)
 
 
 def test_the_classes_add_up(measured):
-    found, wrong = measured["per_class"], measured["sets"]["test"]["error"]
-    assert sum(found["count"]) == sum(map(sum, found["confusion"])) == 697
-    shares = zip(found["count"], found["error"], strict=True)
+    found, wrong = measured.per_class, measured.test_sets["test"].error
+    assert sum(found.count) == sum(map(sum, found.confusion)) == 697
+    shares = zip(found.count, found.error, strict=True)
     assert sum(n * share for n, share in shares) / 697 == pytest.approx(wrong, abs=1e-5)
 
 
@@ -151,27 +149,27 @@ def test_predictions_are_kept_with_their_labels(measured, runs):
     assert kept["test_logits"].shape == (697, 10)
     assert kept["test_labels"].equal(load("digits").test.labels)
     wrong = float(error(kept["test_logits"], kept["test_labels"]))
-    assert wrong == measured["sets"]["test"]["error"]
+    assert wrong == measured.test_sets["test"].error
     content = (runs.test / "predictions.safetensors").read_bytes()
-    assert measured["predictions_sha256"] == hashlib.sha256(content).hexdigest()
+    assert measured.predictions_sha256 == hashlib.sha256(content).hexdigest()
 
 
-def test_right_answers_under_harm_are_kept_for_each_image(measured, runs):
-    for name, result in measured["robustness"].items():
+def test_right_answers_to_corrupted_images_are_kept_for_each_image(measured, runs):
+    for name, result in measured.corruptions.items():
         right = predictions(runs.test)[f"{name}_right"]
         assert (right.dtype, right.shape, int(right.max())) == (torch.uint8, (697, 5), 1)
-        assert right.double().mean(0).tolist() == pytest.approx(result["accuracy"])
+        assert right.double().mean(0).tolist() == pytest.approx(result.accuracy)
 
 
 def test_every_measure_that_is_a_mean_has_an_interval(measured):
-    without = [m["key"] for m in measured["measures"] if m["interval"] is None]
+    without = [m.key for m in measured.metrics if m.interval is None]
     none = ("ece_10", "ece_15_mass", "ece_15_scaled")
     assert without == [*none, *(f"again/{key}" for key in none)]
 
 
 def test_the_command_makes_it_again(measured, runs):
     also = f"again={runs.test / 'again.npz'}"
-    assert measured["command"] == f"softaug evaluate {runs.test} --draws 1 --also {also}"
+    assert measured.command == f"softaug evaluate {runs.test} --draws 1 --extra-test-sets {also}"
 
 
 def test_paths_below_the_current_folder_are_not_told_in_full(
@@ -181,29 +179,30 @@ def test_paths_below_the_current_folder_are_not_told_in_full(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "again.npz").write_bytes((runs.test / "again.npz").read_bytes())
     also = (f"again={tmp_path / 'again.npz'}",)
-    found = evaluated([folder], tmp_path / "out", also=also)
-    command = "softaug evaluate mine --draws 1 --also again=again.npz --ensemble --out out"
-    assert found["command"] == command
-    assert found["members"][0]["folder"] == "mine"
+    found = evaluated([folder], tmp_path / "out", extra_test_sets=also)
+    command = "softaug evaluate mine --draws 1 --extra-test-sets again=again.npz"
+    command += " --ensemble --out out"
+    assert found.command == command
+    assert found.members[0].folder == "mine"
 
 
 def test_a_training_that_was_not_finished_is_told(runs, evaluated, tmp_path):
     folder = copy_run(runs.test, tmp_path / "run")
     shutil.rmtree(max((folder / "checkpoints").iterdir()))
-    (member,) = evaluated([folder], folder)["members"]
-    assert (member["step"], member["num_steps"], member["finished"]) == (3, 6, False)
-    assert [row["step"] for row in member["metrics"]] == [3], "what came after is not of it"
+    (member,) = evaluated([folder], folder).members
+    assert (member.step, member.num_steps, member.finished) == (3, 6, False)
+    assert [row.step for row in member.history] == [3], "what came after is not of it"
 
 
 def test_held_out_images_are_measured_in_place_of_the_test_set(runs, evaluated, tmp_path):
     folder = copy_run(runs.held, tmp_path / "run")
     found = evaluated([folder], folder, held_out=True)
-    assert (found["split"], list(found["sets"])) == ("validation", ["validation"])
+    assert (found.split, list(found.test_sets)) == ("validation", ["validation"])
     trained = json.loads((runs.held / "result.json").read_text())
     assert trained["split"] == "validation"
-    assert found["sets"]["validation"]["n"] == 30
-    assert found["sets"]["validation"]["error"] == pytest.approx(trained["error"])
-    assert "--held-out" in found["command"]
+    assert found.test_sets["validation"].n == 30
+    assert found.test_sets["validation"].error == pytest.approx(trained["error"])
+    assert "--held-out" in found.command
 
 
 def test_held_out_needs_images_that_were_held_out(runs, evaluated):
@@ -217,18 +216,18 @@ def test_without_a_test_set_the_split_is_called_validation(runs, evaluated, tmp_
     change = {"name": name, "size": 16, "per_class": None, "validation": 20}
     folder = copy_run(runs.test, tmp_path / "run", **change)
     found = evaluated([folder], folder)
-    assert (found["split"], list(found["sets"])) == ("validation", ["validation"])
-    assert found["sets"]["validation"]["n"] == 20
-    assert found["temperature"]["how"].startswith("each half of the validation images")
+    assert (found.split, list(found.test_sets)) == ("validation", ["validation"])
+    assert found.test_sets["validation"].n == 20
+    assert found.temperature.how.startswith("each half of the validation images")
     assert "validation_logits" in predictions(folder)
-    assert compare_runs([folder], tmp_path / "out")["arms"][0]["seeds"] == [0]
+    assert compare_runs([folder], tmp_path / "out").arms[0].seeds == [0]
 
 
 def test_a_diverged_network_is_refused(runs, evaluated, tmp_path, monkeypatch):
     def lost(run, images):
         return torch.full((len(images), 10), torch.nan)
 
-    monkeypatch.setattr("softaug.lab.evaluation.evaluate.predict", lost)
+    monkeypatch.setattr(TrainedRun, "predict", lost)
     with pytest.raises(ValueError, match=r"logits must be finite.*; a diverged model cannot"):
         evaluated([runs.test], tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -238,21 +237,21 @@ def test_a_set_of_one_image_is_refused(runs, evaluated, tmp_path):
     with np.load(runs.test / "again.npz") as arrays:
         np.savez(tmp_path / "one.npz", **{name: arrays[name][:1] for name in arrays})
     with pytest.raises(ValueError, match="the one set must hold at least 2 images, got 1"):
-        evaluated([runs.test], tmp_path / "out", also=(f"one={tmp_path / 'one.npz'}",))
+        evaluated([runs.test], tmp_path / "out", extra_test_sets=(f"one={tmp_path / 'one.npz'}",))
 
 
 def test_no_unfinished_file_is_left(measured, runs):
     assert [path.name for path in runs.test.glob(".*")] in ([".lock"], [])
 
 
-def test_a_second_test_set_is_measured_by_itself(measured, runs):
+def test_an_extra_test_set_is_measured_by_itself(measured, runs):
     kept = predictions(runs.test)
     logits, labels = kept["again_logits"], kept["again_labels"]
     assert torch.allclose(logits, kept["test_logits"][:60], atol=1e-4)
     assert labels.equal(kept["test_labels"][:60])
     temperature = fit_temperature(kept["test_logits"], kept["test_labels"])
     scaled = apply_temperature(logits, temperature)
-    assert measured["sets"]["again"] == measures(logits, labels, scaled)
+    assert measured.test_sets["again"] == measure_set(logits, labels, scaled)
 
 
 def test_other_images_than_the_trained_ones_are_refused(runs, evaluated, tmp_path):
@@ -269,13 +268,13 @@ def test_the_command_gives_the_same_numbers_again(measured, runs, tmp_path):
     again = Path(shutil.copytree(runs.test, tmp_path / "run"))
     (again / "evaluation.json").unlink()
     also = f"again={runs.test / 'again.npz'}"
-    options = EvaluationOptions(device="cpu", draws=1, also=(also,))
+    options = EvaluationOptions(device="cpu", draws=1, extra_test_sets=(also,))
     console = Console(file=io.StringIO(), width=100)
-    assert list(evaluate_each([again], options, False, None, console)) == [again]
-    found = read_evaluation(again)
-    found["members"][0]["folder"] = measured["members"][0]["folder"]
-    found["command"] = found["command"].replace(str(again), str(runs.test))
-    assert without_date(found) == without_date(measured)
+    ((folder, found),) = evaluate_each([again], options, False, None, console)
+    assert folder == again
+    assert read_evaluation(again) == found
+    text = found.model_dump_json().replace(str(again), str(runs.test))
+    assert without_date(Evaluation.model_validate_json(text)) == without_date(measured)
 
 
 def test_the_other_half_sets_the_temperature_without_held_out_images(measured, runs):
@@ -284,21 +283,21 @@ def test_the_other_half_sets_the_temperature_without_held_out_images(measured, r
         fit_temperature(kept["test_logits"][half::2], kept["test_labels"][half::2])
         for half in (1, 0)
     ]
-    assert measured["temperature"]["values"] == halves
-    assert "half" in measured["temperature"]["how"]
+    assert measured.temperature.values == halves
+    assert "half" in measured.temperature.how
 
 
 def test_held_out_images_set_the_temperature_where_there_are_some(held_measured, runs):
-    assert held_measured["sets"]["test"]["n"] == 697, "measured on the test set all the same"
-    run = open_run(runs.held, None, "cpu")
+    assert held_measured.test_sets["test"].n == 697, "measured on the test set all the same"
+    run = load_run(runs.held, None, "cpu")
     held = run.data.measured
     with torch.no_grad():
         expected = fit_temperature(run.net(held.images), held.labels)
-    (temperature,) = held_measured["temperature"]["values"]
+    (temperature,) = held_measured.temperature.values
     assert temperature == pytest.approx(expected, rel=1e-3)
-    assert held_measured["temperature"]["how"].startswith("fitted on 30 training images")
+    assert held_measured.temperature.how.startswith("fitted on 30 training images")
     after = measures_after(predictions(runs.held), temperature)
-    assert held_measured["sets"]["test"]["after"]["nll"] == pytest.approx(after)
+    assert held_measured.test_sets["test"].after["nll"] == pytest.approx(after)
 
 
 def measures_after(kept, temperature):
@@ -320,19 +319,19 @@ def test_an_ensemble_is_the_mean_of_the_probabilities(ensemble, runs):
     each = [predictions(folder)["test_logits"] for folder in (runs.held, runs.test)]
     logits = predictions(out)["test_logits"]
     assert torch.allclose(logits, ensemble_logits(each), atol=1e-5)
-    assert found["sets"]["test"]["error"] == float(error(logits, load("digits").test.labels))
-    assert found["name"] == "on-held-ensemble"
-    assert [member["step"] for member in found["members"]] == [3, 6]
+    assert found.test_sets["test"].error == float(error(logits, load("digits").test.labels))
+    assert found.name == "on-held-ensemble"
+    assert [member.step for member in found.members] == [3, 6]
 
 
 def test_an_ensemble_of_a_run_with_itself_is_the_run(measured, runs, evaluated, tmp_path):
     found = evaluated([runs.test, runs.test], tmp_path)
-    ours, theirs = found["sets"]["test"], measured["sets"]["test"]
-    assert ours["error"] == theirs["error"]
+    ours, theirs = found.test_sets["test"], measured.test_sets["test"]
+    assert ours.error == theirs.error
     for name in ("nll", "brier", "gap"):
-        assert ours["before"][name] == pytest.approx(theirs["before"][name], abs=1e-6)
-    for name, result in found["robustness"].items():
-        assert result["accuracy"] == measured["robustness"][name]["accuracy"]
+        assert ours.before[name] == pytest.approx(theirs.before[name], abs=1e-6)
+    for name, result in found.corruptions.items():
+        assert result.accuracy == measured.corruptions[name].accuracy
 
 
 def test_an_ensemble_for_different_data_is_refused(runs, evaluated, tmp_path):
@@ -361,42 +360,40 @@ def test_data_that_have_got_other_classes_are_refused(runs, tmp_path):
     name = f"folder:{root}"
     other = copy_run(runs.test, tmp_path / "other", name=name, size=16, per_class=None)
     with pytest.raises(ValueError, match="evaluate: "):
-        open_run(other, None, "cpu")
+        load_run(other, None, "cpu")
 
 
-def test_only_the_harms_that_are_named_are_measured(measured, runs, evaluated, tmp_path):
+def test_only_the_corruptions_that_are_named_are_measured(measured, runs, evaluated, tmp_path):
     folder = copy_run(runs.test, tmp_path / "run")
-    found = evaluated([folder], folder, harms=("shift",))
-    assert found["robustness"] == {"shift": measured["robustness"]["shift"]}
-    assert found["sets"] == {"test": measured["sets"]["test"]}, "nothing else changes"
-    assert found["examples"] == measured["examples"], "occluded ones are shown all the same"
-    assert found["command"] == f"softaug evaluate {folder} --draws 1 --harms shift"
-    assert write_report(folder / "evaluation.json").is_file()
+    found = evaluated([folder], folder, corruptions=("shift",))
+    assert found.corruptions == {"shift": measured.corruptions["shift"]}
+    assert found.test_sets == {"test": measured.test_sets["test"]}, "nothing else changes"
+    assert found.examples == measured.examples, "occluded ones are shown all the same"
+    assert found.command == f"softaug evaluate {folder} --draws 1 --corruptions shift"
 
 
-def test_no_harm_at_all_makes_a_page_without_that_part(runs, evaluated, tmp_path):
+def test_no_corruption_at_all_is_measured_if_none_is_named(runs, evaluated, tmp_path):
     folder = copy_run(runs.test, tmp_path / "run")
-    assert evaluated([folder], folder, harms=())["robustness"] == {}
-    page = write_report(folder / "evaluation.json").read_text()
-    assert 'id="calibration"' in page
-    assert "figure-robustness" not in page
+    found = evaluated([folder], folder, corruptions=())
+    assert found.corruptions == {}
+    assert not any("/" in metric.key for metric in found.metrics)
 
 
-def test_a_comparison_shows_the_harms_that_all_have(runs, evaluated, tmp_path):
+def test_a_comparison_shows_the_corruptions_that_all_have(runs, evaluated, tmp_path):
     first, other = (copy_run(runs.test, tmp_path / name) for name in ("first", "other"))
     recipe = json.loads((other / "recipe.json").read_text()) | {"name": "other"}
     (other / "recipe.json").write_text(json.dumps(recipe))
     evaluated([first], first)
-    evaluated([other], other, harms=("noise", "occlusion"))
-    compare_runs([first, other], tmp_path / "both")
-    page = write_report(tmp_path / "both" / "comparison.json").read_text()
-    shown = [harm for harm in ("occlusion", "shift", "noise") if f"robustness-{harm}" in page]
-    assert shown == ["occlusion", "noise"]
+    evaluated([other], other, corruptions=("noise", "occlusion"))
+    found = compare_runs([first, other], tmp_path / "both")
+    names = {metric.key.partition("/")[0] for metric in found.metrics if "/" in metric.key}
+    assert names == {"occlusion", "noise"}
 
 
-def test_an_unknown_harm_is_refused():
-    with pytest.raises(ValueError, match=r"evaluate: harms must be one of .*did you mean 'noise'"):
-        EvaluationOptions(harms=("noises",))
+def test_an_unknown_corruption_is_refused():
+    rule = r"evaluate: corruptions must be one of .*did you mean 'noise'"
+    with pytest.raises(ValueError, match=rule):
+        EvaluationOptions(corruptions=("noises",))
 
 
 def test_more_draws_than_a_byte_counts_are_refused():
@@ -428,7 +425,7 @@ def test_an_ensemble_goes_beside_its_first_run_or_where_it_is_told(runs, tmp_pat
     first = copy_run(runs.test, tmp_path / "first")
     wanted = out and tmp_path / out
     options = EvaluationOptions(device="cpu")
-    (folder,) = evaluate_each([first, runs.test], options, True, wanted, Console(quiet=True))
+    ((folder, _),) = evaluate_each([first, runs.test], options, True, wanted, Console(quiet=True))
     assert folder == (wanted or tmp_path / "ensemble-first")
     assert (folder / "evaluation.json").is_file()
 
@@ -465,19 +462,18 @@ def of_members(runs, tmp_path):
 @pytest.mark.usefixtures("unmeasured")
 def test_a_folder_of_members_is_evaluated_as_their_ensemble(of_members, monkeypatch):
     opened = []
-    monkeypatch.setattr(Evaluation, "__init__", lambda self, runs, *_: opened.extend(runs))
-    monkeypatch.setattr(Evaluation, "kept", {}, raising=False)
+    monkeypatch.setattr(Evaluator, "__init__", lambda self, runs, *_: opened.extend(runs))
     monkeypatch.chdir(of_members.parent)
     folders = evaluate_each([of_members], EvaluationOptions(), False, None, Console(quiet=True))
-    assert list(folders) == [of_members]
+    assert [one.folder for one in folders] == [of_members]
     assert [run.folder.name for run in opened] == ["member-seed9", "member-seed10"]
-    assert read_evaluation(of_members)["command"] == "softaug evaluate both --draws 3"
+    assert read_evaluation(of_members).command == "softaug evaluate both --draws 3"
 
 
 @pytest.mark.usefixtures("unmeasured")
 def test_a_folder_of_members_is_theirs_after_another_has_joined(of_members, evaluated):
-    (of_members / "evaluation.json").write_text('{"members": []}')  # of fewer members
-    assert evaluated(runs_in(of_members), of_members)["members"]
+    factories.save(factories.make_evaluation(), of_members / "evaluation.json")  # of fewer members
+    assert evaluated(runs_in(of_members), of_members).members
 
 
 @pytest.mark.usefixtures("unmeasured")
@@ -485,16 +481,14 @@ def test_a_folder_of_members_joins_a_larger_ensemble(of_members, runs):
     together = evaluate_each(
         [of_members, runs.test], EvaluationOptions(), True, None, Console(quiet=True)
     )
-    (folder,) = together
+    ((folder, _),) = together
     parts = [of_members / "member-seed9", of_members / "member-seed10", runs.test]
     assert folder == of_members.parent / "ensemble-both"
-    assert read_evaluation(folder)["command"] == evaluate_command(
-        parts, EvaluationOptions(), folder
-    )
+    assert read_evaluation(folder).command == format_command(parts, EvaluationOptions(), folder)
 
 
 def test_the_remedy_for_an_unmeasured_ensemble_names_its_folder(of_members, tmp_path):
-    with pytest.raises(ValueError, match=f"run `softaug evaluate {of_members}` again"):
+    with pytest.raises(ValueError, match=f"run `softaug evaluate {of_members}`"):
         compare_runs([of_members], tmp_path)
 
 
@@ -504,14 +498,14 @@ def test_a_file_that_is_no_evaluation_is_not_written_over(runs, evaluated, tmp_p
         evaluated([runs.test, runs.test], tmp_path)
 
 
-def test_a_wrong_second_set_is_refused_before_anything_is_measured(runs, evaluated, tmp_path):
-    with pytest.raises(ValueError, match="evaluate: also must be NAME=FOLDER"):
-        evaluated([runs.test], tmp_path / "out", also=("nonsense",))
+def test_a_wrong_extra_set_is_refused_before_anything_is_measured(runs, evaluated, tmp_path):
+    with pytest.raises(ValueError, match="evaluate: extra_test_sets must be NAME=FOLDER"):
+        evaluated([runs.test], tmp_path / "out", extra_test_sets=("nonsense",))
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.usefixtures("measured", "unmeasured")
-def test_two_second_sets_of_one_name_are_refused(runs, evaluated, tmp_path):
+def test_two_extra_sets_of_one_name_are_refused(runs, evaluated, tmp_path):
     also = f"again={runs.test / 'again.npz'}"
     with pytest.raises(ValueError, match="again"):
-        evaluated([runs.test], tmp_path / "out", also=(also, also))
+        evaluated([runs.test], tmp_path / "out", extra_test_sets=(also, also))

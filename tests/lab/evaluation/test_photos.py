@@ -1,6 +1,5 @@
 """A window recipe on photographs of many sizes, from training to report and comparison."""
 
-import io
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -8,12 +7,10 @@ import numpy as np
 import pytest
 import safetensors.torch
 from PIL import Image
-from rich.console import Console
 
 from softaug.lab.evaluation.compare import compare_runs
-from softaug.lab.evaluation.load_run import images_of, open_run
+from softaug.lab.evaluation.load_run import load_run
 from softaug.lab.recipes import find
-from softaug.lab.report import print_report, write_report
 
 CLASSES = ("ant", "bee", "cat")
 RNG = np.random.default_rng(0)
@@ -45,12 +42,12 @@ def photos(tmp_path_factory, runs, evaluated):
         recipe = replace(recipe, data=data, epochs=1, batch=6, name=arm)
         tiny_runs.run(recipe, root / arm, threads=1, device="cpu", workers=0)
         also = (f"v2={root / 'v2'}",)
-        found[arm] = evaluated([root / arm], root / arm, also=also, resize=(16, 20))
+        found[arm] = evaluated([root / arm], root / arm, extra_test_sets=also, resize=(16, 20))
     return SimpleNamespace(root=root, **found)
 
 
 def test_other_short_edges_and_numbered_classes_are_second_sets(photos):
-    sizes = {name: one["n"] for name, one in photos.soft["sets"].items()}
+    sizes = {name: one.n for name, one in photos.soft.test_sets.items()}
     assert sizes == {"test": 12, "v2": 6, "resize-16": 12, "resize-20": 12}
 
 
@@ -62,49 +59,34 @@ def test_the_same_short_edge_gives_the_same_predictions_and_another_gives_others
 
 
 def test_the_command_is_complete(photos):
-    command = f"softaug evaluate {photos.root}/soft --draws 1 --also v2={photos.root}/v2"
-    assert photos.soft["command"] == f"{command} --resize 16 20"
-
-
-def test_the_terminal_and_the_report_show_every_set_and_the_occluded_photos(photos):
-    told = Console(file=io.StringIO(), width=160)
-    print_report(photos.root / "soft" / "evaluation.json", told)
-    page = write_report(photos.root / "soft" / "evaluation.json").read_text()
-    for name in ("v2", "resize-16", "resize-20"):
-        assert f"{name}: Error, %" in told.file.getvalue()
-        assert f"{name}: Error, %" in page
-    assert "Accuracy, 80% hidden" in told.file.getvalue()
-    assert page.count('<img src="data:image/png') == 12 + 5 * 8  # whole, and eight at five levels
-    assert 'id="figure-robustness-occlusion"' in page
+    command = f"softaug evaluate {photos.root}/soft --draws 1 --extra-test-sets v2={photos.root}/v2"
+    assert photos.soft.command == f"{command} --resize 16 20"
 
 
 def test_runs_are_compared_on_every_set(photos):
     folders = [photos.root / "baseline", photos.root / "soft"]
     found = compare_runs(folders, photos.root / "compared")
-    keys = {measure["key"] for measure in found["measures"]}
+    keys = {measure.key for measure in found.metrics}
     assert {"error", "v2/error", "resize-20/error", "occlusion/0.8"} <= keys
-    assert {"error", "v2/error", "resize-20/error"} <= found["pairs"][0]["by_image"].keys()
-    told = Console(file=io.StringIO(), width=160)
-    print_report(photos.root / "compared" / "comparison.json", told)
-    assert "resize-20: Error, %" in told.file.getvalue()
+    assert {"error", "v2/error", "resize-20/error"} <= found.pairs[0].by_image.keys()
 
 
 def test_images_are_told_apart_by_size_and_short_edge(photos):
-    run = open_run(photos.root / "soft", None, "cpu")
-    assert images_of(run).endswith("/set (fine, size 16)")
+    run = load_run(photos.root / "soft", None, "cpu")
+    assert run.image_set.endswith("/set (fine, size 16)")
     at20 = replace(run.recipe, data=replace(run.recipe.data, resize=20, validation=3))
-    told = images_of(run._replace(recipe=at20))
+    told = run._replace(recipe=at20).image_set
     assert told.endswith("(fine, size 16 of short edge 20, 3 held out by seed 0)")
 
 
 def test_second_folders_are_resized_as_the_run_measures(photos, tmp_path, evaluated):
     import tiny_runs
 
-    recipe = open_run(photos.root / "soft", None, "cpu").recipe
+    recipe = load_run(photos.root / "soft", None, "cpu").recipe
     recipe = replace(recipe, data=replace(recipe.data, resize=20), name="at-20")
     tiny_runs.run(recipe, tmp_path / "run", threads=1, device="cpu", workers=0)
     also = (f"again={photos.root / 'set'}",)
-    evaluated([tmp_path / "run"], tmp_path / "run", also=also, resize=(16,))
+    evaluated([tmp_path / "run"], tmp_path / "run", extra_test_sets=also, resize=(16,))
     kept = safetensors.torch.load_file(tmp_path / "run" / "predictions.safetensors")
     assert kept["again_logits"].equal(kept["test_logits"])
     assert not kept["resize-16_logits"].equal(kept["test_logits"])

@@ -265,5 +265,5 @@ def test_a_broken_file_is_refused_by_name_whatever_the_crop(tmp_path, recipe):
 
 def test_a_crop_that_leaves_nothing_is_refused_with_the_edge(photos, tmp_path):
     far = with_augment(HARD, crop=UniformOffsets(16))
-    with pytest.raises(ValueError, match="reach must be below the image's edge 16, got 16"):
+    with pytest.raises(ValueError, match="max_shift must be below the image's edge 16, got 16"):
         show_transforms(photos, far, tmp_path / "a.png", draws=1, size=16)

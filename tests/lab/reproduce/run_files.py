@@ -29,7 +29,7 @@ def finish(folder: Path, recipe: Any = None, sets: tuple[str, ...] = (), **value
     if recipe is not None:
         write(folder / "recipe.json", as_dict(recipe))
     measures = [{"key": key, "value": value, "percent": True} for key, value in values.items()]
-    evaluation = {"measures": measures, "sets": dict.fromkeys(("test", *sets))}
+    evaluation = {"metrics": measures, "test_sets": dict.fromkeys(("test", *sets))}
     write(folder / "evaluation.json", evaluation)
 
 

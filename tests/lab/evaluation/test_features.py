@@ -8,14 +8,11 @@ import safetensors.torch
 import tiny_runs
 import torch
 
-from softaug.lab.evaluation import load_run as probed
+from softaug.lab.evaluation import features
 from softaug.lab.evaluation.compare import compare_runs
 from softaug.lab.evaluation.evaluate import EvaluationOptions, read_predictions
-from softaug.lab.evaluation.load_run import open_run
-from softaug.lab.evaluation.measures import neighbour_errors
-from softaug.lab.report import write_report
-from softaug.lab.report.findings import write_cautions
-from softaug.lab.report.write import read_comparison
+from softaug.lab.evaluation.features import measure_neighbors
+from softaug.lab.evaluation.load_run import load_run
 from softaug.lab.training.ssl import build_pair_net
 from softaug.metrics import knn_accuracy
 
@@ -34,18 +31,18 @@ def pairs(tmp_path_factory, evaluated):
 
 
 def values(evaluation):
-    return {measure["key"]: measure["value"] for measure in evaluation["measures"]}
+    return evaluation.values
 
 
 def test_the_error_of_neighbours_is_that_which_training_found(pairs):
     result, evaluation = pairs.SA1
-    assert evaluation["features"]["knn_error"] == pytest.approx(result["knn_error"])
-    assert values(evaluation)["knn_error"] == evaluation["features"]["knn_error"]
-    assert evaluation["features"]["neighbours"] == 50  # all there are
+    assert evaluation.features.knn_error == pytest.approx(result["knn_error"])
+    assert values(evaluation)["knn_error"] == evaluation.features.knn_error
+    assert evaluation.features.neighbors == 50  # all there are
 
 
 def test_floors_are_an_untrained_network_and_pixels(pairs):
-    run = open_run(pairs.root / "SA1", None, "cpu")
+    run = load_run(pairs.root / "SA1", None, "cpu")
     data, (_, evaluation) = run.data, pairs.SA1
     fresh = build_pair_net(run.recipe, data).backbone.eval()
     mean, sd = (torch.tensor(x).view(-1, 1, 1) for x in (data.mean, data.sd))
@@ -56,11 +53,11 @@ def test_floors_are_an_untrained_network_and_pixels(pairs):
         with torch.no_grad():
             known, asked = (look(part.images) for part in (data.train, data.measured))
         right = knn_accuracy(known, data.train.labels, asked, data.measured.labels, k=50)
-        assert evaluation["features"][key] == pytest.approx(1 - float(right), abs=0.003)
+        assert getattr(evaluation.features, key) == pytest.approx(1 - float(right), abs=0.003)
 
 
 def test_the_probe_is_a_classifier_whose_predictions_are_kept(pairs):
-    run, (_, evaluation) = open_run(pairs.root / "SA1", None, "cpu"), pairs.SA1
+    run, (_, evaluation) = load_run(pairs.root / "SA1", None, "cpu"), pairs.SA1
     kept = read_predictions(pairs.root / "SA1", evaluation)
     logits = run.predict(run.data.measured.images)
     torch.testing.assert_close(kept["test_logits"], logits, rtol=1e-4, atol=1e-4)
@@ -70,32 +67,32 @@ def test_the_probe_is_a_classifier_whose_predictions_are_kept(pairs):
 
 
 def test_errors_of_neighbours_have_intervals_over_images(pairs):
-    by_key = {measure["key"]: measure for measure in pairs.SA1[1]["measures"]}
+    by_key = {measure.key: measure for measure in pairs.SA1[1].metrics}
     for key in ("knn_error", "knn_untrained_error", "knn_pixels_error"):
-        low, high = by_key[key]["interval"]
-        assert low <= by_key[key]["value"] <= high
+        low, high = by_key[key].interval
+        assert low <= by_key[key].value <= high
 
 
 def test_a_probe_is_trained_once(pairs, monkeypatch):
-    monkeypatch.setattr(probed, "fit_probe", None)
-    assert open_run(pairs.root / "SA1", None, "cpu").net.probe.weight.shape == (10, 64)
+    monkeypatch.setattr(features, "fit_probe", None)
+    assert load_run(pairs.root / "SA1", None, "cpu").net.probe.weight.shape == (10, 64)
 
 
 @pytest.mark.parametrize("harm", ["other", "cut"])
 def test_a_probe_of_other_settings_or_a_broken_one_is_trained_anew(pairs, tmp_path, harm):
     folder = shutil.copytree(pairs.root / "SA1", tmp_path / "run")
-    wanted = open_run(folder, None, "cpu").net.probe.weight
-    file = folder / probed.PROBE
+    wanted = load_run(folder, None, "cpu").net.probe.weight
+    file = folder / features.PROBE
     if harm == "other":
         tensors = {"weight": torch.zeros(10, 64), "bias": torch.zeros(10)}
         safetensors.torch.save_file(tensors, file, metadata={"weights_sha256": "another"})
     else:
         file.write_bytes(file.read_bytes()[:-10])
-    torch.testing.assert_close(open_run(folder, None, "cpu").net.probe.weight, wanted)
+    torch.testing.assert_close(load_run(folder, None, "cpu").net.probe.weight, wanted)
 
 
 def test_features_and_labels_of_both_parts_are_exported(pairs):
-    run = open_run(pairs.root / "SA1", None, "cpu")
+    run = load_run(pairs.root / "SA1", None, "cpu")
     found = safetensors.torch.load_file(pairs.root / "features.safetensors")
     assert sorted(found) == ["test_features", "test_labels", "train_features", "train_labels"]
     assert torch.equal(found["train_labels"], run.data.train.labels)
@@ -114,27 +111,15 @@ def test_export_is_for_runs_without_labels_and_for_safetensors(pairs, runs, eval
 
 def test_arms_are_compared_by_probe_and_neighbours(pairs, tmp_path):
     found = compare_runs([pairs.root / "none", pairs.root / "SA1"], tmp_path)
-    (pair,) = found["pairs"]
+    (pair,) = found.pairs
     for key in ("error", "knn_error"):
         ours, theirs = values(pairs.SA1[1])[key], values(pairs.none[1])[key]
-        assert pair["by_image"][key]["value"] == pytest.approx(ours - theirs)
-    assert write_report(tmp_path / "comparison.json").is_file()
-
-
-def test_features_no_better_than_a_floor_are_told_of(pairs, tmp_path):
-    compare_runs([pairs.root / "none", pairs.root / "SA1"], tmp_path)
-    comparison = read_comparison(tmp_path / "comparison.json")
-    for arm in comparison.arms:
-        arm.values.update({"knn_error": [0.5], "knn_untrained_error": [0.6]})
-        arm.values["knn_pixels_error"] = [0.4 if arm.name == "SA1" else 0.7]
-    told = [text for text in write_cautions(comparison) if "budget was too small" in text]
-    assert len(told) == 1
-    assert "features of SA1 are" in told[0]
+        assert pair.by_image[key].value == pytest.approx(ours - theirs)
 
 
 def test_every_image_that_is_looked_at_is_counted(pairs):
-    run, ticks = open_run(pairs.root / "SA1", None, "cpu"), []
-    neighbour_errors(
+    run, ticks = load_run(pairs.root / "SA1", None, "cpu"), []
+    measure_neighbors(
         run.net.features, run.recipe, run.data, run.data.measured, lambda n, note: ticks.append(n)
     )
     assert sum(ticks) == 3 * (50 + 697)

@@ -5,7 +5,7 @@ from PIL import Image
 
 from softaug.lab.data.folder import FolderImages, open_folder
 from softaug.lab.data.images import Images
-from softaug.lab.evaluation.extra_test_sets import read_also, resized
+from softaug.lab.evaluation.extra_test_sets import read_test_set, resize_test_set
 
 NAMES = ("cat", "dog", "frog")
 RNG = np.random.default_rng(0)
@@ -14,7 +14,7 @@ LABELS = np.array([2, 0, 1, 2])
 
 
 def read(path, name="v2"):
-    return read_also(f"{name}={path}", NAMES, 8)
+    return read_test_set(f"{name}={path}", NAMES, 8)
 
 
 def save_npz(path, images=IMAGES, labels=LABELS, **more):
@@ -78,7 +78,7 @@ LETTERS = tuple("abcdefghijkl")  # twelve classes: sorted as text, 10 comes befo
 @pytest.mark.parametrize("form", ["{}", "{:03d}"])
 def test_folders_called_by_numbers_are_the_run_s_class_numbers(tmp_path, form):
     save_files(tmp_path / "v2", [form.format(number) for number in range(12)])
-    _, source = read_also(f"v2={tmp_path / 'v2'}", LETTERS, 8)
+    _, source = read_test_set(f"v2={tmp_path / 'v2'}", LETTERS, 8)
     images = source.fetch(torch.arange(12))
     assert images[:, 0, 0, 0].tolist() == source.labels.tolist()
     assert sorted(source.labels.tolist()) == list(range(12))
@@ -88,7 +88,7 @@ def test_folders_called_by_numbers_are_the_run_s_class_numbers(tmp_path, form):
 
 def test_some_of_the_numbers_will_do(tmp_path):
     save_files(tmp_path / "v2", ["2", "10"])
-    _, source = read_also(f"v2={tmp_path / 'v2'}", LETTERS, 8)
+    _, source = read_test_set(f"v2={tmp_path / 'v2'}", LETTERS, 8)
     assert source.labels.tolist() == [10, 2]
 
 
@@ -105,19 +105,19 @@ def test_some_of_the_numbers_will_do(tmp_path):
 def test_other_numbers_are_refused(tmp_path, names, rule):
     save_files(tmp_path / "v2", names)
     with pytest.raises(ValueError, match=rule):
-        read_also(f"v2={tmp_path / 'v2'}", LETTERS, 8)
+        read_test_set(f"v2={tmp_path / 'v2'}", LETTERS, 8)
 
 
 def test_where_the_run_s_classes_are_called_by_numbers_names_win(tmp_path):
     save_files(tmp_path / "v2", ["5", "3"])
-    _, source = read_also(f"v2={tmp_path / 'v2'}", ("3", "5", "7"), 8)
+    _, source = read_test_set(f"v2={tmp_path / 'v2'}", ("3", "5", "7"), 8)
     assert source.labels.tolist() == [0, 1]  # 3 and 5 as names, not as places
     with pytest.raises(ValueError, match="must be the run's, got '0'"):
-        read_also(f"v2={save_files(tmp_path / 'v3', ['0', '1'])}", ("3", "5", "7"), 8)
+        read_test_set(f"v2={save_files(tmp_path / 'v3', ['0', '1'])}", ("3", "5", "7"), 8)
 
 
 def test_a_folder_is_resized_as_the_run_s_images_are(tmp_path):
-    _, source = read_also(f"v2={save_files(tmp_path / 'v2', NAMES)}", NAMES, 8, 10)
+    _, source = read_test_set(f"v2={save_files(tmp_path / 'v2', NAMES)}", NAMES, 8, 10)
     assert (source.size, source.resize) == (8, 10)
 
 
@@ -128,7 +128,7 @@ def some_files(root, size=8, resize=None):
 
 def test_test_images_are_measured_again_at_other_short_edges(tmp_path):
     test = some_files(tmp_path / "test", resize=9)
-    found = resized(test, [8, 12], taken=())
+    found = resize_test_set(test, [8, 12], taken=())
     assert list(found) == ["resize-8", "resize-12"]
     for source, edge in zip(found.values(), (8, 12), strict=True):
         assert (source.resize, source.size) == (edge, 8)
@@ -143,7 +143,7 @@ def test_of_a_larger_short_edge_less_is_kept(tmp_path):
     Image.fromarray(ramp.copy()).save(tmp_path / "ramp" / "a.png")
     test = open_folder(tmp_path, 8).train
     whole = test.fetch(torch.tensor([0]))[0, 0, 0].double()
-    half = resized(test, [16], ())["resize-16"].fetch(torch.tensor([0]))[0, 0, 0].double()
+    half = resize_test_set(test, [16], ())["resize-16"].fetch(torch.tensor([0]))[0, 0, 0].double()
     assert whole[1:-1].tolist() == pytest.approx([47.5 + 32 * n for n in range(6)], abs=1)
     assert half.tolist() == pytest.approx([71.5 + 16 * n for n in range(8)], abs=1)
 
@@ -158,19 +158,20 @@ def test_of_a_larger_short_edge_less_is_kept(tmp_path):
 )
 def test_a_wrong_short_edge_is_refused(tmp_path, edges, taken, rule):
     with pytest.raises(ValueError, match=f"evaluate: .*{rule}"):
-        resized(some_files(tmp_path / "test"), edges, taken)
+        resize_test_set(some_files(tmp_path / "test"), edges, taken)
 
 
 def test_images_in_memory_are_not_resized():
     source = Images(torch.zeros(2, 3, 8, 8, dtype=torch.uint8), torch.arange(2))
     with pytest.raises(ValueError, match="resize is for images in folders, got 16 for images"):
-        resized(source, [16], ())
+        resize_test_set(source, [16], ())
 
 
 @pytest.mark.parametrize("text", ["", "v2", "v2=", "=there", "there.npz"])
 def test_a_text_of_another_form_is_refused_with_the_forms(text):
-    with pytest.raises(ValueError, match=r"evaluate: also must be NAME=FOLDER, NAME=FILE\.npz"):
-        read_also(text, NAMES, 8)
+    rule = r"evaluate: extra_test_sets must be NAME=FOLDER, NAME=FILE\.npz"
+    with pytest.raises(ValueError, match=rule):
+        read_test_set(text, NAMES, 8)
 
 
 @pytest.mark.parametrize("name", ["test", "validation"])
@@ -202,26 +203,26 @@ def test_wrong_arrays_are_refused_by_file(tmp_path, arrays, rule):
 def test_a_missing_file_or_array_is_refused(tmp_path):
     np.savez(tmp_path / "v2.npz", images=IMAGES)
     for path, got in (("v2.npz", "labels"), ("v3.npz", "No such file")):
-        with pytest.raises(ValueError, match=f"also must be .*{path} .*{got}"):
+        with pytest.raises(ValueError, match=f"extra_test_sets must be .*{path} .*{got}"):
             read(tmp_path / path)
 
 
 def test_objects_are_not_unpickled(tmp_path):
     path = save_npz(tmp_path / "v2.npz", labels=np.array([{}, 1, 2, 0]))
-    with pytest.raises(ValueError, match=r"also must be .*allow_pickle"):
+    with pytest.raises(ValueError, match=r"extra_test_sets must be .*allow_pickle"):
         read(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 and no more"])
 def test_a_damaged_file_is_refused(tmp_path, content):
     (tmp_path / "v2.npz").write_bytes(content)
-    with pytest.raises(ValueError, match="also must be"):
+    with pytest.raises(ValueError, match="extra_test_sets must be"):
         read(tmp_path / "v2.npz")
 
 
 def test_two_npz_are_refused(tmp_path):
     path = save_npz(tmp_path / "v2.npz")
-    with pytest.raises(ValueError, match="also must be"):
+    with pytest.raises(ValueError, match="extra_test_sets must be"):
         read(f"{path},{path}")
 
 

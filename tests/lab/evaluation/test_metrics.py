@@ -1,0 +1,223 @@
+"""The metrics of a set of images, their list, and their intervals over images."""
+
+import math
+
+import pytest
+import torch
+
+from softaug.lab.evaluation.corruptions import make_corruptions
+from softaug.lab.evaluation.metrics import (
+    CALIBRATION,
+    confidence_histogram,
+    halves_temperatures,
+    image_intervals,
+    image_values,
+    list_metrics,
+    measure_classes,
+    measure_set,
+    scale,
+    with_intervals,
+)
+from softaug.lab.evaluation.stats import bootstrap_interval
+from softaug.metrics import calibration_summary, error, fit_temperature, image_gap, sum_gaps
+
+NUM, DRAWS, SETS = 120, 3, ("test", "v2")
+
+
+def random_logits(num=41, classes=4, seed=0):
+    """Logits that know a little of their labels."""
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.randint(classes, (num,), generator=generator)
+    logits = torch.randn(num, classes, generator=generator)
+    logits[torch.arange(num), labels] += 1
+    return logits, labels
+
+
+def scale_by_halves(logits, labels):
+    return scale(logits, halves_temperatures(logits, labels))
+
+
+def test_each_half_is_scaled_by_the_temperature_of_the_other():
+    logits, labels = random_logits()
+    temperatures = halves_temperatures(logits, labels)
+    scaled = scale(logits, temperatures)
+    even, odd = (fit_temperature(logits[half::2], labels[half::2]) for half in (0, 1))
+    assert temperatures == [odd, even]
+    assert even != odd
+    assert scaled[0::2].equal(logits[0::2] / odd)
+    assert scaled[1::2].equal(logits[1::2] / even)
+    assert logits.equal(random_logits()[0]), "what is given is left as it is"
+    assert scale(logits, [2.5]).equal(logits / 2.5)
+
+
+def test_no_image_is_scaled_by_a_temperature_that_has_seen_it():
+    logits, labels = random_logits()
+    before = scale_by_halves(logits, labels)
+    for image in range(0, len(labels), 7):
+        others = labels.clone()
+        others[image] = (labels[image] + 1) % 4
+        after = scale_by_halves(logits, others)
+        assert after[image].equal(before[image])
+        assert not after.equal(before), "the other half is scaled otherwise"
+
+
+def test_a_histogram_worked_out_by_hand():
+    probs = torch.tensor([[0.99, 0.01], [0.38, 0.62], [0.38, 0.62], [1.0, 0.0]])
+    found = confidence_histogram(probs.clamp_min(1e-30).log(), torch.tensor([0, 0, 1, 0]), bins=10)
+    assert found.right == [0] * 6 + [1, 0, 0, 2]
+    assert found.wrong == [0] * 6 + [1, 0, 0, 0]
+
+
+def test_classes_worked_out_by_hand():
+    logits = torch.eye(3)[[0, 1, 1, 0]]
+    found = measure_classes(logits, torch.tensor([0, 0, 1, 1]))
+    assert found.count == [2, 2, 0]
+    assert found.error == [0.5, 0.5, None]
+    # softmax of (1, 0, 0): e / (e + 2), and 1 / (e + 2) for each other class
+    right, wrong = math.e / (math.e + 2), 1 / (math.e + 2)
+    surprise = -(math.log(right) + math.log(wrong)) / 2
+    assert found.nll == [pytest.approx(surprise, abs=1e-6)] * 2 + [None]
+    squares = ((1 - right) ** 2 + 2 * wrong**2, (1 - wrong) ** 2 + right**2 + wrong**2)
+    assert found.brier == [pytest.approx(sum(squares) / 2, abs=1e-6)] * 2 + [None]
+    assert found.confusion == [[1, 1, 0], [1, 1, 0], [0, 0, 0]]
+
+
+def test_the_parts_of_a_set_agree_with_each_other():
+    logits, labels = random_logits(300)
+    found = measure_set(logits, labels, scale_by_halves(logits, labels))
+    assert (found.n, found.error) == (300, float(error(logits, labels)))
+    assert found.top5_error == 0, "there are but four classes"
+    assert found.before["brier"] != found.after["brier"]
+    bins, histogram = found.reliability.before, found.histogram
+    assert sum(bins.count) == sum(histogram.right) + sum(histogram.wrong) == 300
+    assert sum(histogram.wrong) == round(300 * found.error)
+    sure = sum(n * c for n, c in zip(bins.count, bins.confidence, strict=True) if n) / 300
+    assert found.before["gap"] == pytest.approx(sure - (1 - found.error), abs=1e-5)
+
+
+def test_an_empty_bin_counts_nothing():
+    logits, labels = torch.tensor([[9.0, 0.0]] * 3), torch.tensor([0, 0, 1])
+    bins = measure_set(logits, labels, logits).reliability.before
+    assert bins.count == [0] * 14 + [3]
+    assert all(value in (None, 0) for value in bins.accuracy[:14])
+    assert bins.accuracy[14] == pytest.approx(2 / 3, abs=1e-6)
+
+
+@pytest.fixture(scope="module")
+def predictions():
+    """What an evaluation keeps of 120 images of 7 classes."""
+    kept = {}
+    for seed, name in enumerate(SETS):
+        logits, labels = random_logits(NUM, 7, seed)
+        kept |= {f"{name}_logits": logits, f"{name}_labels": labels}
+        kept[f"{name}_temperature"] = torch.tensor([1.5, 2.0])
+    generator = torch.Generator().manual_seed(2)
+    for corruption in make_corruptions((0, 0, 0)):
+        right = torch.randint(DRAWS + 1, (NUM, 5), generator=generator, dtype=torch.uint8)
+        kept[f"{corruption.name}_right"] = right
+    return kept
+
+
+@pytest.fixture(scope="module")
+def sets(predictions):
+    found = {}
+    for name in SETS:
+        logits, labels = predictions[f"{name}_logits"], predictions[f"{name}_labels"]
+        found[name] = measure_set(logits, labels, scale(logits, [1.5, 2.0]))
+    return found
+
+
+@pytest.fixture(scope="module")
+def corruptions(predictions):
+    return {
+        one.name: one.summarize(predictions[f"{one.name}_right"], DRAWS)
+        for one in make_corruptions((0, 0, 0))
+    }
+
+
+@pytest.fixture(scope="module")
+def listed(sets, corruptions, predictions):
+    training = {"train_error_clean": 0.25, "train_confidence_clean": 0.75}
+    metrics = list_metrics("test", sets, corruptions, None, training)
+    intervals = image_intervals(SETS, "test", corruptions, predictions)
+    return {one.key: one for one in with_intervals(metrics, intervals)}
+
+
+def test_the_test_set_then_training_then_corruptions_then_extra_sets(listed):
+    keys = list(listed)
+    assert keys[:3] == ["error", "top5_error", "nll"]
+    assert keys[9:11] == ["train_error_clean", "train_confidence_clean"]
+    assert keys[11:15] == ["occlusion/0.2", "occlusion/0.4", "occlusion/0.6", "occlusion/0.8"]
+    assert keys[15::4][:2] == ["shift/0.8", "noise/0.02"]
+    assert keys[23:] == [f"v2/{key}" for key in keys[:9]]
+
+
+def test_labels_say_what_and_in_which_unit(listed):
+    labels = {key: metric.label for key, metric in listed.items()}
+    assert labels["ece_15_scaled"] == "ECE (15 bins), scaled, %"
+    assert labels["occlusion/0.4"] == "Accuracy, 40% hidden, %"
+    assert labels["shift/0.2"] == "Accuracy, 20% left in frame, %"
+    assert labels["v2/nll_scaled"] == "v2: NLL, scaled"
+    for key, metric in listed.items():
+        assert metric.percent == metric.label.endswith("%"), key
+        better = None if "confidence" in key else metric.label.startswith("Accuracy")
+        assert metric.higher_is_better is better, key
+
+
+def test_values_are_those_of_the_sets(listed, sets, corruptions):
+    assert listed["error"].value == sets["test"].error
+    assert listed["v2/nll_scaled"].value == sets["v2"].after["nll"]
+    assert listed["noise/0.2"].value == corruptions["noise"].accuracy[4]
+    assert listed["train_error_clean"].value == 0.25
+
+
+def test_what_is_a_mean_over_images_has_an_interval_around_its_value(listed):
+    without = {key for key, metric in listed.items() if metric.interval is None}
+    wanted = ("ece_10", "ece_15_mass", "ece_15_scaled")
+    training = {"train_error_clean", "train_confidence_clean"}
+    assert without == {f"{name}{key}" for name in ("", "v2/") for key in wanted} | training
+    for key in listed.keys() - without:
+        low, high = listed[key].interval
+        assert low < listed[key].value < high, key
+
+
+def test_intervals_are_those_of_the_bootstrap(listed, predictions):
+    alone = bootstrap_interval(predictions["shift_right"][:, 2] / DRAWS)  # 60 % left
+    assert listed["shift/0.6"].interval == pytest.approx((alone.low, alone.high))
+    gaps = image_gap(predictions["v2_logits"].softmax(1), predictions["v2_labels"])
+    ece = bootstrap_interval(gaps, sum_gaps)
+    assert listed["v2/ece_15"].interval == pytest.approx((ece.low, ece.high))
+
+
+def test_the_interval_of_an_ece_ends_at_zero(corruptions, predictions):
+    labels = torch.arange(NUM) % 2
+    calm = torch.tensor([[0.0, 0.0, *[-99.0] * 5]]).expand(NUM, 7).clone()  # half are right
+    changed = predictions | {"test_logits": calm, "test_labels": labels}
+    low, high = image_intervals(SETS, "test", corruptions, changed)["ece_15"]
+    unbounded = bootstrap_interval(image_gap(calm.softmax(1), labels), sum_gaps)
+    assert unbounded.low < 0 == low < high == unbounded.high
+
+
+def test_values_of_images_are_the_metrics_on_average(listed, corruptions, predictions):
+    for columns in image_values(SETS, "test", corruptions, predictions).values():
+        for key, column in columns.items():
+            assert float(column.mean()) == pytest.approx(listed[key].value, rel=1e-6), key
+
+
+def test_every_number_of_the_calibration_summary_is_declared(predictions):
+    found = calibration_summary(predictions["test_logits"], predictions["test_labels"])
+    assert {metric.spec.key for metric in CALIBRATION} == found.keys() - {"temperature"}
+
+
+BAD = {
+    "empty": ({"v2_logits": torch.zeros(0, 7)}, "must be a non-empty tensor"),
+    "NaN": ({"v2_logits": torch.full((NUM, 7), torch.nan)}, "must be finite, .* diverged"),
+    "outside": ({"v2_labels": torch.full((NUM,), 7)}, r"labels must be in 0\.\.6, got 7"),
+    "unequal": ({"v2_labels": torch.zeros(3).long()}, "one label for each of the 120 samples"),
+}
+
+
+@pytest.mark.parametrize(("change", "rule"), BAD.values(), ids=BAD)
+def test_bad_predictions_are_refused(corruptions, predictions, change, rule):
+    with pytest.raises(ValueError, match=rule):
+        image_intervals(SETS, "test", corruptions, {**predictions, **change})
