@@ -7,7 +7,7 @@ samples and gives the same bits on every device.
 
 import math
 from numbers import Integral
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Generator, Tensor
@@ -76,8 +76,10 @@ def draw_uniforms(
         drawn = _keyed(who, key, images, batch, num, purpose)
     else:
         where = images.device if generator is None else generator.device
-        dtype = torch.float64 if has_float64(where) else torch.float32
-        drawn = torch.rand(batch, num, generator=generator, device=where, dtype=dtype)
+        options: Any = {"device": where, "dtype": _widest_float(where)}
+        if generator is not None:  # torch.compile cannot trace generator=None
+            options["generator"] = generator
+        drawn = torch.rand(batch, num, **options)
     home = images.device if has_float64(images.device) else torch.device("cpu")
     return send(drawn, home).double().clamp_min(2**-33)  # torch.rand may give 0
 
@@ -141,6 +143,10 @@ def _box_muller(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
     radius = torch.sqrt(-2 * torch.log(first.clamp_min(2**-33)))
     angle = 2 * math.pi * second
     return radius * torch.cos(angle), radius * torch.sin(angle)
+
+
+def _widest_float(device: torch.device) -> torch.dtype:
+    return torch.float64 if has_float64(device) else torch.float32
 
 
 def has_float64(device: torch.device) -> bool:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from softaug.checks import check_share, describe, refuse
-from softaug.softening import confidence, soft_target, uniform_prior
+from softaug.softening import confidence, soft_target, soften_target, uniform_prior
 from softaug.tensor_checks import check_integers
 
 
 class SoftLabel(NamedTuple):
-    """A class index and how much of its information the augmentation left.
+    """A label and how much of its information the augmentation left.
 
-    Tensors [B] for a batch; a Python int and float for one sample, which
-    `torch.utils.data.default_collate` turns into such a batch. Holds no logic:
-    the loss checks the values.
+    `label` holds class indices [B], or probabilities [B, C] (what MixUp made of two labels, or
+    0 and 1 for each class of a multi-label problem); `retained` is [B]. One sample has a Python
+    int (or probabilities [C]) and a float, which `torch.utils.data.default_collate` turns into
+    such a batch. Holds no logic: the loss checks the values.
 
     >>> label = SoftLabel(torch.tensor([2, 0]), torch.tensor([1.0, 0.5]))
     >>> label.confidence(num_classes=4)
@@ -39,12 +42,17 @@ class SoftLabel(NamedTuple):
     def dense(self, num_classes: int) -> Tensor:
         """Target probabilities, [B, C] (or [C] for one sample), for any loss that takes them.
 
-        The sample's weight is not in them: `SoftLoss(soften="target")` is what they equal.
+        The sample's weight is not in them: `SoftLoss(soften="target")` is what they equal. Give
+        them to a cross entropy: a Hugging Face model that sees float labels trains with BCE
+        unless its loss is replaced (`Trainer(compute_loss_func=...)`).
         """
         kept = torch.as_tensor(self.retained).float()  # default_collate makes it float64
         labels = torch.as_tensor(self.label, device=kept.device)
+        prior = uniform_prior(num_classes, like=kept)
+        if labels.is_floating_point():
+            return soften_target(_check_columns(labels, num_classes).to(kept), kept, prior)
         check_integers("SoftLabel.dense", "label", labels)
-        return soft_target(labels, kept, uniform_prior(num_classes, like=kept))
+        return soft_target(labels, kept, prior)
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> SoftLabel:
         """The same batch of labels on `device`; one sample's numbers stay as they are."""
@@ -83,6 +91,23 @@ class MixedLabel(NamedTuple):
         return MixedLabel(*(_send(part, device, non_blocking) for part in self))
 
 
+def _allow_iterator(kind: Any) -> None:
+    """Let `kind(iterator)` build the tuple too, as Hugging Face's Trainer rebuilds tuples."""
+    build: Callable[..., Any] = kind.__new__
+
+    @wraps(build)
+    def build_from_parts(cls: Any, *parts: Any, **named: Any) -> Any:
+        if len(parts) == 1 and isinstance(parts[0], Iterator):
+            parts = tuple(parts[0])
+        return build(cls, *parts, **named)
+
+    kind.__new__ = build_from_parts
+
+
+_allow_iterator(SoftLabel)
+_allow_iterator(MixedLabel)
+
+
 def mix_labels(
     first: SoftLabel | Tensor, second: SoftLabel | Tensor, share: Tensor | float
 ) -> MixedLabel:
@@ -117,7 +142,7 @@ def _check_batch(label: SoftLabel | Tensor) -> tuple[Tensor, Tensor]:
     """Labels and what is retained of them, each [B]."""
     labels, kept = label if isinstance(label, SoftLabel) else (label, None)
     if not isinstance(labels, Tensor) or labels.ndim != 1:
-        remedy = "collate single samples first; mixed labels cannot be mixed again"
+        remedy = "collate single samples first; what is mixed already cannot be mixed again"
         refuse("mix_labels", "labels must be a batch [B]", describe(labels), remedy)
     check_integers("mix_labels", "labels", labels)
     if kept is None:
@@ -137,6 +162,13 @@ def _check_mix_share(share: Tensor | float, like: Tensor) -> Tensor:
     return _send(share, like.device, non_blocking=no_wait).expand(len(like))
 
 
+def _check_columns(probabilities: Tensor, num_classes: int) -> Tensor:
+    if probabilities.shape[-1] != num_classes:
+        rule = f"probabilities must be of {num_classes} classes"
+        refuse("SoftLabel.dense", rule, describe(probabilities))
+    return probabilities
+
+
 def _send(part: Tensor, device: torch.device | str, non_blocking: bool) -> Tensor:
     if part.dtype == torch.float64 and torch.device(device).type == "mps":  # it has none
         part = part.float()
@@ -144,8 +176,11 @@ def _send(part: Tensor, device: torch.device | str, non_blocking: bool) -> Tenso
 
 
 def get_main_label(label: Tensor | SoftLabel | MixedLabel) -> Tensor | int:
-    """The class of each sample; of a mixed one, that of the image with the larger share."""
+    """Return the class of each sample; of a mixed one, that with the larger share."""
     if isinstance(label, MixedLabel):
         larger = label.share.argmax(1, keepdim=True)
         return label.labels.gather(1, larger).squeeze(1)
-    return label.label if isinstance(label, SoftLabel) else label
+    labels = label.label if isinstance(label, SoftLabel) else label
+    if isinstance(labels, Tensor) and labels.ndim == 2 and labels.is_floating_point():
+        return labels.argmax(1)
+    return labels

@@ -1,4 +1,4 @@
-"""The loss that turns `retained` into a target and a weight."""
+"""The losses that turn `retained` into a target and a weight."""
 
 import math
 from collections.abc import Sequence
@@ -18,159 +18,58 @@ from softaug.softening import (
     check_num_classes,
     confidence,
     soft_target,
+    soften_target,
     uniform_prior,
 )
 from softaug.tensor_checks import check_integers, eager_on_cpu
-
-
-class LabelParts(NamedTuple):
-    """A label of any kind: each part [B], or [B, 2] of a `MixedLabel`."""
-
-    labels: Tensor
-    retained: Tensor | None = None  # plain labels have none
-    share: Tensor | None = None  # mixed labels only
-
-
-def check_prior(prior: str | Tensor | Sequence[Any]) -> Tensor | None:
-    """The prior as a tensor, or None for the uniform one, which needs no class count."""
-    if isinstance(prior, str):
-        check_choice("SoftLoss", "prior", prior, ("uniform",))
-        return None
-    table = torch.as_tensor(prior, dtype=torch.float64)
-    square = table.ndim == 2 and table.shape[0] == table.shape[1]
-    if not (table.ndim == 1 or square):
-        refuse("SoftLoss", 'prior must be "uniform", [C] or [C, C]', describe(table))
-    if not bool((table >= 0).all()) or not bool(((table.sum(-1) - 1).abs() < 1e-4).all()):
-        remedy = "divide each row by its sum"
-        refuse("SoftLoss", "rows of prior must be >= 0 and sum to 1", describe(table), remedy)
-    return table.float()
-
-
-def check_gamma(gamma: Any) -> float:
-    """Return `gamma` as a float if it is a finite number of at least 0."""
-    number = isinstance(gamma, Real) and not isinstance(gamma, bool)
-    if not number or not 0 <= float(gamma) < math.inf:
-        refuse("SoftLoss", "focal_gamma must be a finite number >= 0", describe(gamma))
-    return float(gamma)
-
-
-def check_base(base: Any, label_smoothing: float) -> OnlineSmoothing | None:
-    """Return `base` if it can replace the one-hot label."""
-    if not isinstance(base, OnlineSmoothing | None):
-        refuse("SoftLoss", "base must be an OnlineSmoothing or None", describe(base))
-    if base is not None and label_smoothing > 0:
-        rule = "give label_smoothing or base, not both: each says what a hard label becomes"
-        refuse("SoftLoss", rule, f"label_smoothing={label_smoothing} and a base")
-    return base
-
-
-def check_table_fits(name: str, table: Tensor, logits: Tensor) -> None:
-    """Refuse a table [.., C] of the loss for other classes or on another device."""
-    if table.shape[-1] != logits.shape[1]:
-        rule = f"{name} must be for the model's {logits.shape[1]} classes"
-        refuse("SoftLoss", rule, f"one for {table.shape[-1]}")
-    if table.device != logits.device:
-        rule = f"{name} must be on the logits' device {logits.device}"
-        refuse("SoftLoss", rule, table.device, "move the loss: loss.to(device)")
-
-
-def check_shapes(logits: Tensor, label: Any) -> LabelParts:
-    """The label's parts, each of the right shape, type and device."""
-    if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) == 0:
-        refuse("SoftLoss", "logits must be a non-empty [B, C]", describe(logits))
-    if not logits.dtype.is_floating_point:
-        refuse("SoftLoss", "logits must be floating point", describe(logits))
-    check_num_classes("SoftLoss", logits.shape[1])
-    if isinstance(label, MixedLabel):
-        return _check_mixed(logits, label)
-    if not isinstance(label, SoftLabel):
-        return LabelParts(_check_part(logits, "label", label, integer=True))
-    labels = _check_part(logits, "label", label.label, integer=True)
-    return LabelParts(labels, _check_part(logits, "retained", label.retained, integer=False))
-
-
-def _check_mixed(logits: Tensor, label: MixedLabel) -> LabelParts:
-    labels = _check_part(logits, "labels", label.labels, integer=True, pair=True)
-    kept = _check_part(logits, "retained", label.retained, integer=False, pair=True)
-    return LabelParts(
-        labels, kept, _check_part(logits, "share", label.share, integer=False, pair=True)
-    )
-
-
-def _check_part(
-    logits: Tensor, name: str, part: Any, *, integer: bool, pair: bool = False
-) -> Tensor:
-    expected = (len(logits), 2) if pair else (len(logits),)
-    if not isinstance(part, Tensor) or part.shape != expected:
-        shape, values = ("[B, 2]", "two values") if pair else ("[B]", "one value")
-        rule = f"{name} must be a tensor {shape} with {values} for each of the {len(logits)} logits"
-        remedy = "[B, 1] is not broadcast, and labels are class indices, not probabilities"
-        refuse("SoftLoss", rule, describe(part), remedy)
-    if part.device != logits.device:
-        rule = f"{name} must be on the logits' device {logits.device}"
-        refuse("SoftLoss", rule, part.device, "use label.to(logits.device)")
-    if integer:
-        check_integers("SoftLoss", name, part)
-    elif not part.dtype.is_floating_point:
-        refuse("SoftLoss", f"{name} must be floating point", describe(part))
-    return part
-
-
-def check_values(logits: Tensor, parts: LabelParts) -> None:
-    """Refuse labels that are no class, and shares that are none; waits for the device."""
-    labels, kept, share = parts
-    low, high = (int(bound) for bound in labels.long().aminmax())
-    if low < 0 or high >= logits.shape[1]:
-        wrong = low if low < 0 else high
-        raise ValueError(
-            f"SoftLoss: label {wrong} is outside the model's {logits.shape[1]} classes"
-        )
-    if kept is not None:
-        _check_within("retained", kept.detach())
-    if share is not None:
-        _check_within("share", share.detach())
-        _check_whole_share(share.detach())
-
-
-def _check_within(name: str, values: Tensor) -> None:
-    least, most = (float(bound) for bound in values.aminmax())
-    if not (least >= 0 and most <= 1):  # also when either is NaN
-        outside = ~((values >= 0) & (values <= 1))
-        sample = int(outside.nonzero()[0, 0])
-        got = f"{float(values[outside][0])} (sample {sample})"
-        refuse("SoftLoss", f"{name} must be in [0, 1]", got)
-
-
-def _check_whole_share(share: Tensor) -> None:
-    off = (share.double().sum(1) - 1).abs() > 1e-2  # loose enough for bfloat16
-    if bool(off.any()):
-        sample = int(off.nonzero()[0, 0])
-        got = f"{share[sample].tolist()} (sample {sample})"
-        refuse("SoftLoss", "the two shares of each sample must sum to 1", got)
-
-
-def check_finite(loss: Tensor, logits: Tensor) -> None:
-    """Refuse a loss with an infinite or missing value, naming the first sample."""
-    if math.isfinite(loss.detach().sum()):  # no sum of infinities or NaNs is finite; cheapest
-        return
-    if bool(loss.detach().isfinite().all()):  # the sum alone overflowed
-        return
-    sample = int((~loss.detach().isfinite()).nonzero()[0])
-    row = logits[sample].detach()
-    got = f"logits from {float(row.min())} to {float(row.max())} (sample {sample})"
-    refuse("SoftLoss", "the loss of every sample must be finite", got)
-
 
 SOFTEN = ("none", "target", "weight", "both")
 REDUCTIONS = ("mean", "sum", "none")
 
 
-class SoftLoss(nn.Module):
-    """weight * KL(target || softmax(logits)) for each sample, then reduced.
+class _WeightedLoss(nn.Module):
+    """Base of the losses: which part is softened, how weights enter, how it is reduced."""
+
+    def __init__(self, soften: str, weighting: str, reduction: str, validate: bool | None) -> None:
+        super().__init__()
+        check_choice(self.name, "soften", soften, SOFTEN)
+        check_choice(self.name, "weighting", weighting, WEIGHTINGS)
+        check_choice(self.name, "reduction", reduction, REDUCTIONS)
+        if not any(validate is known for known in (None, True, False)):
+            refuse(self.name, "validate must be None, True or False", describe(validate))
+        self.soften = soften
+        self.weighting = weighting
+        self.reduction = reduction
+        self.validate = validate
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__
+
+    @property
+    def _softens_target(self) -> bool:
+        return self.soften in ("target", "both")
+
+    @property
+    def _softens_weight(self) -> bool:
+        return self.soften in ("weight", "both")
+
+    def _validates(self, logits: Tensor) -> bool:
+        return eager_on_cpu(logits) if self.validate is None else self.validate
+
+    def _reduce(self, loss: Tensor) -> Tensor:
+        if self.reduction == "mean":
+            return loss.mean()
+        return loss.sum() if self.reduction == "sum" else loss
+
+
+class SoftLoss(_WeightedLoss):
+    """Compute weight * KL(target || softmax(logits)) for each sample, then reduce.
 
     `loss(logits [B, C], label)`, with `label` a `SoftLabel`; a `MixedLabel`, whose target and
-    weight are the means of its two images' by their shares; or plain integers [B], which count
-    as whole images: the loss then equals `F.cross_entropy`.
+    weight are the means of its two images' by their shares; or plain class indices [B] or
+    probabilities [B, C], which count as whole images: the loss then equals `F.cross_entropy`
+    (of probabilities less their entropy, a constant).
 
     soften: what `retained` softens: "target" (Eq. 4), "weight" (Eq. 5), "both" (Eq. 6) or
         "none" (hard augmentation).
@@ -208,85 +107,85 @@ class SoftLoss(nn.Module):
         focal_gamma: float = 0.0,
         base: OnlineSmoothing | None = None,
     ) -> None:
-        super().__init__()
-        check_choice("SoftLoss", "soften", soften, SOFTEN)
-        check_choice("SoftLoss", "weighting", weighting, WEIGHTINGS)
-        check_choice("SoftLoss", "reduction", reduction, REDUCTIONS)
-        if not any(validate is known for known in (None, True, False)):
-            refuse("SoftLoss", "validate must be None, True or False", describe(validate))
-        self.soften = soften
-        self.weighting = weighting
-        self.reduction = reduction
-        self.validate = validate
+        super().__init__(soften, weighting, reduction, validate)
         self.label_smoothing = check_share("SoftLoss", "label_smoothing", label_smoothing)
-        self.focal_gamma = check_gamma(focal_gamma)
-        self.base = check_base(base, self.label_smoothing)
-        self.register_buffer("prior", check_prior(prior), persistent=False)
+        self.focal_gamma = _check_gamma(focal_gamma)
+        self.base = _check_base(base, self.label_smoothing)
+        self.register_buffer("prior", _check_prior(prior), persistent=False)
 
     def forward(self, logits: Tensor, label: Tensor | SoftLabel | MixedLabel) -> Tensor:
         """Loss of a batch."""
-        parts = check_shapes(logits, label)
+        parts = _split_label(self.name, logits, label)
         if self.prior is not None:
-            check_table_fits("prior", self.prior, logits)
+            _check_table_fits("prior", self.prior, logits)
         if self.base is not None:
-            check_table_fits("base", self.base.rows, logits)
+            _check_table_fits("base", self.base.rows, logits)
         validate = self._validates(logits)
         if validate:
-            check_values(logits, parts)
+            _check_values(logits, parts)
         log_probs = F.log_softmax(logits, dim=1, dtype=_at_least_float32(logits.dtype))
-        parts = _like(log_probs, parts)
+        parts = _cast(parts, log_probs.dtype)
         scores = log_probs if self.focal_gamma == 0 else _focal(log_probs, self.focal_gamma)
         loss = self._divergence(scores, parts)
         if validate:
-            check_finite(loss, logits)
-        if parts.retained is not None and self.soften in ("weight", "both"):
-            weights = _weights(parts.retained, parts.share, logits.shape[1])
+            _check_finite(self.name, loss, logits)
+        if parts.retained is not None and self._softens_weight:
+            weights = _compute_weights(parts.retained, parts.share, logits.shape[1])
             loss = loss * batch_weights(weights, self.weighting)
-        return _reduce(loss, self.reduction)
+        return self._reduce(loss)
 
-    def _divergence(self, scores: Tensor, parts: LabelParts) -> Tensor:
+    def _divergence(self, scores: Tensor, parts: "LabelParts") -> Tensor:
         """KL(target || prediction) of each sample, [B], given each class's log-probability."""
         labels, kept, share = parts
-        if self.soften not in ("target", "both"):
+        if not self._softens_target:
             kept = None
-        one_hot = share is None and self.base is None
+        one_hot = share is None and self.base is None and not parts.is_dense
         if one_hot and kept is None and self.label_smoothing == 0:
             return -_pick(scores, labels)
         if kept is None:
-            kept = torch.ones_like(labels, dtype=scores.dtype)
+            kept = torch.ones_like(labels[:, 0] if parts.is_dense else labels, dtype=scores.dtype)
         if one_hot and self.prior is None:
             return _divergence_uniform(scores, labels, kept, self.label_smoothing)
-        target = self._mixed_target(scores, labels, kept, share)
+        target = self._build_target(scores, labels, kept, share)
         return (torch.xlogy(target, target) - target * scores).sum(1)
 
-    def _mixed_target(
+    def _build_target(
         self, like: Tensor, labels: Tensor, kept: Tensor, share: Tensor | None
     ) -> Tensor:
-        """The target of each sample, [B, C]; of two images by their shares."""
+        """Targets [B, C] of class indices, of two images by their shares, or of probabilities."""
+        if labels.is_floating_point():
+            return self._soften_probabilities(like, labels, kept)
         if share is None:
-            return self._target(like, labels, kept)
-        first, second = (self._target(like, labels[:, i], kept[:, i]) for i in range(2))
+            return self._soften_indices(like, labels, kept)
+        first, second = (self._soften_indices(like, labels[:, i], kept[:, i]) for i in range(2))
         return blend(first, second, share)
 
-    def _target(self, like: Tensor, labels: Tensor, kept: Tensor) -> Tensor:
-        """Target of one label a sample, r * base + (1 - r) * prior, [B, C]."""
-        prior = self._prior_rows(like, labels)
+    def _soften_indices(self, like: Tensor, labels: Tensor, kept: Tensor) -> Tensor:
+        prior = self._prior_table(like)
+        rows = prior if prior.ndim == 1 else prior[labels]
         if self.base is None:
-            return _smoothed_target(labels, kept, prior, self.label_smoothing)
-        part = kept.unsqueeze(1)
-        return part * self.base.target(labels).to(like.dtype) + (1 - part) * prior
+            return _smoothed_target(labels, kept, rows, self.label_smoothing)
+        return soften_target(self.base.target(labels).to(like.dtype), kept, rows)
 
-    def _prior_rows(self, like: Tensor, labels: Tensor) -> Tensor:
-        """The prior of all samples alike, [C], or of each, [B, C]."""
+    def _soften_probabilities(self, like: Tensor, probabilities: Tensor, kept: Tensor) -> Tensor:
+        """The same for probabilities: base and prior are means over classes by them."""
+        prior = self._prior_table(like)
+        rows = prior if prior.ndim == 1 else probabilities @ prior
+        num_classes, alpha = like.shape[1], self.label_smoothing
+        base = probabilities
+        if self.base is not None:
+            classes = torch.arange(num_classes, device=like.device)
+            base = probabilities @ self.base.target(classes).to(like.dtype)
+        elif alpha > 0:
+            rest = alpha / (num_classes - 1)
+            base = probabilities * (1 - alpha - rest) + rest
+        return soften_target(base, kept, rows)
+
+    def _prior_table(self, like: Tensor) -> Tensor:
+        """The prior, [C] or [C, C], in the type of `like`."""
         if self.prior is None:
             return uniform_prior(like.shape[1], like=like)
-        prior = self.prior.to(like.dtype)
-        return prior if prior.ndim == 1 else prior[labels]
-
-    def _validates(self, logits: Tensor) -> bool:
-        if self.validate is not None:
-            return self.validate
-        return eager_on_cpu(logits)
+        return self.prior.to(like.dtype)
 
     def extra_repr(self) -> str:
         prior = "uniform" if self.prior is None else f"tensor of shape {list(self.prior.shape)}"
@@ -295,6 +194,67 @@ class SoftLoss(nn.Module):
             f"soften={self.soften!r}, weighting={self.weighting!r}, prior={prior!r}, "
             f"reduction={self.reduction!r}, validate={self.validate}, "
             f"label_smoothing={self.label_smoothing}{focal}"
+        )
+
+
+class SoftBCELoss(_WeightedLoss):
+    """Soften the binary cross entropy of a multi-label problem.
+
+    `loss(logits [B, C], label)`, with `label` a `SoftLabel` whose label [B, C] says in 0..1 what
+    is true of each class, or such a tensor alone, which counts as whole images: the loss then
+    equals `F.binary_cross_entropy_with_logits` (of labels between 0 and 1 less their entropy).
+    The target is retained * label + (1 - retained) * prior; `prior` is one number or one for
+    each class: how often the class is true in the data. Every class is a choice of two, so the
+    weight is (1 + retained) / 2. `soften`, `weighting`, `reduction` ("none" is [B], the mean over
+    classes) and `validate` are those of `SoftLoss`.
+
+    >>> label = SoftLabel(torch.tensor([[1.0, 0.0]]), torch.tensor([0.5]))
+    >>> loss = SoftBCELoss("weight")  # log 2 for each class, times 3 / 4
+    >>> loss(torch.zeros(1, 2), label)
+    tensor(0.5199)
+    """
+
+    prior: Tensor
+
+    def __init__(
+        self,
+        soften: str = "both",
+        weighting: str = "sample",
+        prior: float | Tensor | Sequence[float] = 0.5,
+        reduction: str = "mean",
+        validate: bool | None = None,
+    ) -> None:
+        super().__init__(soften, weighting, reduction, validate)
+        self.register_buffer("prior", _check_rates(self.name, prior), persistent=False)
+
+    def forward(self, logits: Tensor, label: Tensor | SoftLabel) -> Tensor:
+        """Loss of a batch."""
+        labels, kept = _split_multi_label(self.name, logits, label)
+        if self.prior.ndim == 1:
+            _check_table_fits("prior", self.prior, logits, self.name)
+        validate = self._validates(logits)
+        if validate:
+            _check_within(self.name, "label", labels.detach())
+            _check_within(self.name, "retained", kept.detach())
+        dtype = _at_least_float32(logits.dtype)
+        target, kept = labels.detach().to(dtype), kept.detach().to(dtype)
+        if self._softens_target:
+            target = soften_target(target, kept, self.prior.to(dtype))
+        surprise = F.binary_cross_entropy_with_logits(logits.to(dtype), target, reduction="none")
+        negentropy = torch.xlogy(target, target) + torch.xlogy(1 - target, 1 - target)
+        loss = (surprise + negentropy).mean(1)
+        if validate:
+            _check_finite(self.name, loss, logits)
+        if self._softens_weight:
+            loss = loss * batch_weights(confidence(kept, num_classes=2), self.weighting)
+        return self._reduce(loss)
+
+    def extra_repr(self) -> str:
+        one = self.prior.ndim == 0
+        prior = f"{float(self.prior):g}" if one else f"tensor of shape {list(self.prior.shape)}"
+        return (
+            f"soften={self.soften!r}, weighting={self.weighting!r}, prior={prior}, "
+            f"reduction={self.reduction!r}, validate={self.validate}"
         )
 
 
@@ -329,17 +289,7 @@ def _smoothed_target(labels: Tensor, kept: Tensor, prior: Tensor, smoothing: flo
     return rest.scatter_add(1, labels.unsqueeze(1), extra.unsqueeze(1))
 
 
-def _like(log_probs: Tensor, parts: LabelParts) -> LabelParts:
-    """The label's parts in the type to compute with; no gradient flows into them."""
-    kept, share = parts.retained, parts.share
-    return LabelParts(
-        parts.labels.long(),
-        None if kept is None else kept.detach().to(log_probs.dtype),
-        None if share is None else share.detach().to(log_probs.dtype),
-    )
-
-
-def _weights(kept: Tensor, share: Tensor | None, num_classes: int) -> Tensor:
+def _compute_weights(kept: Tensor, share: Tensor | None, num_classes: int) -> Tensor:
     """The weight of each sample, [B]; of two images the mean by their shares."""
     weights = confidence(kept, num_classes)
     return weights if share is None else blend(weights[:, 0], weights[:, 1], share)
@@ -349,11 +299,188 @@ def _pick(scores: Tensor, labels: Tensor) -> Tensor:
     return scores.gather(1, labels.unsqueeze(1)).squeeze(1)
 
 
-def _reduce(loss: Tensor, reduction: str) -> Tensor:
-    if reduction == "mean":
-        return loss.mean()
-    return loss.sum() if reduction == "sum" else loss
-
-
 def _at_least_float32(dtype: torch.dtype) -> torch.dtype:
     return dtype if dtype == torch.float64 else torch.float32
+
+
+class LabelParts(NamedTuple):
+    """A label of any kind, checked: each part [B], or [B, 2] of a `MixedLabel`."""
+
+    labels: Tensor  # probabilities are [B, C]
+    retained: Tensor | None = None  # plain labels have none
+    share: Tensor | None = None  # mixed labels only
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the labels are probabilities."""
+        return self.labels.is_floating_point()
+
+
+def _cast(parts: LabelParts, dtype: torch.dtype) -> LabelParts:
+    """Convert a label to the type to compute with; no gradient flows into it."""
+    labels, kept, share = parts
+    return LabelParts(
+        labels.detach().to(dtype) if parts.is_dense else labels.long(),
+        None if kept is None else kept.detach().to(dtype),
+        None if share is None else share.detach().to(dtype),
+    )
+
+
+def _split_label(who: str, logits: Tensor, label: Any) -> LabelParts:
+    """Return the label's parts, each of the right shape, type and device."""
+    _check_logits(who, logits)
+    check_num_classes(who, logits.shape[1])
+    if isinstance(label, MixedLabel):
+        pair = _check_part(who, logits, "labels", label.labels, "[B, 2]")
+        check_integers(who, "labels", pair)
+        kept = _check_floating(who, logits, "retained", label.retained, "[B, 2]")
+        share = _check_floating(who, logits, "share", label.share, "[B, 2]")
+        return LabelParts(pair, kept, share)
+    given = label.label if isinstance(label, SoftLabel) else label
+    dense = isinstance(given, Tensor) and given.ndim == 2 and given.is_floating_point()
+    labels = _check_part(who, logits, "label", given, "[B, C]" if dense else "[B]")
+    if not dense:
+        check_integers(who, "label", labels)
+    if not isinstance(label, SoftLabel):
+        return LabelParts(labels)
+    return LabelParts(labels, _check_floating(who, logits, "retained", label.retained, "[B]"))
+
+
+def _split_multi_label(who: str, logits: Tensor, label: Any) -> tuple[Tensor, Tensor]:
+    """Return labels [B, C] and what is retained of them, [B]."""
+    _check_logits(who, logits)
+    if isinstance(label, MixedLabel):
+        refuse(who, "label must be a SoftLabel or a tensor [B, C]", "a MixedLabel")
+    labels, kept = label if isinstance(label, SoftLabel) else (label, logits.new_ones(len(logits)))
+    labels = _check_floating(who, logits, "label", labels, "[B, C]")
+    return labels, _check_floating(who, logits, "retained", kept, "[B]")
+
+
+def _check_logits(who: str, logits: Any) -> None:
+    if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) == 0:
+        refuse(who, "logits must be a non-empty [B, C]", describe(logits))
+    if not logits.dtype.is_floating_point:
+        refuse(who, "logits must be floating point", describe(logits))
+
+
+def _check_floating(who: str, logits: Tensor, name: str, part: Any, shape: str) -> Tensor:
+    values = _check_part(who, logits, name, part, shape)
+    if not values.dtype.is_floating_point:
+        refuse(who, f"{name} must be floating point", describe(values))
+    return values
+
+
+_VALUES = {"[B]": "one value", "[B, 2]": "two values", "[B, C]": "one value a class"}
+
+
+def _check_part(who: str, logits: Tensor, name: str, part: Any, shape: str) -> Tensor:
+    num, num_classes = logits.shape
+    expected = {"[B]": (num,), "[B, 2]": (num, 2), "[B, C]": (num, num_classes)}[shape]
+    if not isinstance(part, Tensor) or part.shape != expected:
+        rule = f"{name} must be a tensor {shape} with {_VALUES[shape]} for each of the {num} logits"
+        remedy = "[B, 1] is not broadcast; labels are class indices [B] or probabilities [B, C]"
+        refuse(who, rule, describe(part), remedy)
+    if part.device != logits.device:
+        rule = f"{name} must be on the logits' device {logits.device}"
+        refuse(who, rule, part.device, "use label.to(logits.device)")
+    return part
+
+
+def _check_values(logits: Tensor, parts: LabelParts) -> None:
+    """Refuse labels that are no class, and shares that are none; waits for the device."""
+    labels, kept, share = parts
+    if parts.is_dense:
+        _check_within("SoftLoss", "probabilities", labels.detach())
+        remedy = "a multi-label problem needs SoftBCELoss"
+        _check_sums("the probabilities of each sample must sum to 1", labels.detach(), remedy)
+    else:
+        low, high = (int(bound) for bound in labels.long().aminmax())
+        if low < 0 or high >= logits.shape[1]:
+            wrong = low if low < 0 else high
+            raise ValueError(
+                f"SoftLoss: label {wrong} is outside the model's {logits.shape[1]} classes"
+            )
+    if kept is not None:
+        _check_within("SoftLoss", "retained", kept.detach())
+    if share is not None:
+        _check_within("SoftLoss", "share", share.detach())
+        _check_sums("the two shares of each sample must sum to 1", share.detach())
+
+
+def _check_within(who: str, name: str, values: Tensor) -> None:
+    least, most = (float(bound) for bound in values.aminmax())
+    if not (least >= 0 and most <= 1):  # also when either is NaN
+        outside = ~((values >= 0) & (values <= 1))
+        sample = int(outside.nonzero()[0, 0])
+        got = f"{float(values[outside][0])} (sample {sample})"
+        refuse(who, f"{name} must be in [0, 1]", got)
+
+
+def _check_sums(rule: str, rows: Tensor, remedy: str = "") -> None:
+    off = (rows.double().sum(1) - 1).abs() > 1e-2  # loose enough for bfloat16
+    if bool(off.any()):
+        sample = int(off.nonzero()[0, 0])
+        refuse("SoftLoss", rule, f"{rows[sample].tolist()} (sample {sample})", remedy)
+
+
+def _check_finite(who: str, loss: Tensor, logits: Tensor) -> None:
+    """Refuse a loss with an infinite or missing value, naming the first sample."""
+    if math.isfinite(loss.detach().sum()):  # no sum of infinities or NaNs is finite; cheapest
+        return
+    if bool(loss.detach().isfinite().all()):  # the sum alone overflowed
+        return
+    sample = int((~loss.detach().isfinite()).nonzero()[0])
+    row = logits[sample].detach()
+    got = f"logits from {float(row.min())} to {float(row.max())} (sample {sample})"
+    refuse(who, "the loss of every sample must be finite", got)
+
+
+def _check_table_fits(name: str, table: Tensor, logits: Tensor, who: str = "SoftLoss") -> None:
+    """Refuse a table [.., C] of the loss for other classes or on another device."""
+    if table.shape[-1] != logits.shape[1]:
+        rule = f"{name} must be for the model's {logits.shape[1]} classes"
+        refuse(who, rule, f"one for {table.shape[-1]}")
+    if table.device != logits.device:
+        rule = f"{name} must be on the logits' device {logits.device}"
+        refuse(who, rule, table.device, "move the loss: loss.to(device)")
+
+
+def _check_prior(prior: str | Tensor | Sequence[Any]) -> Tensor | None:
+    """The prior as a tensor, or None for the uniform one, which needs no class count."""
+    if isinstance(prior, str):
+        check_choice("SoftLoss", "prior", prior, ("uniform",))
+        return None
+    table = torch.as_tensor(prior, dtype=torch.float64)
+    square = table.ndim == 2 and table.shape[0] == table.shape[1]
+    if not (table.ndim == 1 or square):
+        refuse("SoftLoss", 'prior must be "uniform", [C] or [C, C]', describe(table))
+    if not bool((table >= 0).all()) or not bool(((table.sum(-1) - 1).abs() < 1e-4).all()):
+        remedy = "divide each row by its sum"
+        refuse("SoftLoss", "rows of prior must be >= 0 and sum to 1", describe(table), remedy)
+    return table.float()
+
+
+def _check_rates(who: str, prior: Any) -> Tensor:
+    """How often each class is true, [] or [C]."""
+    rates = torch.as_tensor(prior, dtype=torch.float64)
+    if rates.ndim > 1 or not bool(((rates >= 0) & (rates <= 1)).all()):
+        refuse(who, "prior must be a number in 0..1, or one for each class", describe(prior))
+    return rates.float()
+
+
+def _check_gamma(gamma: Any) -> float:
+    """Return `gamma` as a float if it is a finite number of at least 0."""
+    number = isinstance(gamma, Real) and not isinstance(gamma, bool)
+    if not number or not 0 <= float(gamma) < math.inf:
+        refuse("SoftLoss", "focal_gamma must be a finite number >= 0", describe(gamma))
+    return float(gamma)
+
+
+def _check_base(base: Any, label_smoothing: float) -> OnlineSmoothing | None:
+    """Return `base` if it can replace the one-hot label."""
+    if not isinstance(base, OnlineSmoothing | None):
+        refuse("SoftLoss", "base must be an OnlineSmoothing or None", describe(base))
+    if base is not None and label_smoothing > 0:
+        rule = "give label_smoothing or base, not both: each says what a hard label becomes"
+        refuse("SoftLoss", rule, f"label_smoothing={label_smoothing} and a base")
+    return base

@@ -55,11 +55,23 @@ def confidence(retained: Number, num_classes: int) -> Number:
     return chance + (1 - chance) * retained
 
 
-def soft_target(labels: Tensor, retained: Tensor, prior: Tensor) -> Tensor:
-    """Dense targets: the label's share is `retained`, the rest follows `prior`.
+def soften_target(base: Tensor, retained: Tensor, prior: Tensor) -> Tensor:
+    """Mix a dense target with a prior: retained * base + (1 - retained) * prior.
 
-    `labels` and `retained` are [B]; `prior` is what one would guess without the image,
-    [C] for all classes alike or [B, C] for each sample. Returns [B, C].
+    `base` [B, C] holds probabilities, or what is true of each class (multi-label); `retained`
+    is [B]; `prior` is what one would guess without the image, [C] for all samples alike or
+    [B, C]. Every target of the package follows this rule.
+
+    >>> base = torch.tensor([[0.0, 0.0, 1.0, 0.0]])
+    >>> soften_target(base, torch.tensor([0.5]), torch.full((4,), 0.25))
+    tensor([[0.1250, 0.1250, 0.6250, 0.1250]])
+    """
+    share = retained.unsqueeze(-1)
+    return share * base + (1 - share) * prior
+
+
+def soft_target(labels: Tensor, retained: Tensor, prior: Tensor) -> Tensor:
+    """Apply `soften_target` to the one-hot targets of class indices [B], without building them.
 
     >>> soft_target(torch.tensor([2]), torch.tensor([0.5]), torch.full((4,), 0.25))
     tensor([[0.1250, 0.1250, 0.6250, 0.1250]])

@@ -66,7 +66,7 @@ BAD = [
     (lambda: mix_labels(SoftLabel(FIRST.label, 0.5), FIRST, 0.5), "retained must be a batch [B]"),
     (
         lambda: mix_labels(mix_labels(FIRST, SECOND, 0.5), FIRST, 0.5),
-        "mixed labels cannot be mixed again",
+        "what is mixed already cannot be mixed again",
     ),
 ]
 

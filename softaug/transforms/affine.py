@@ -145,7 +145,7 @@ class SoftAffine(SoftTransform[AffineParams]):
 
     def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> AffineParams:
         right, down = self.translate[0] * width, self.translate[1] * height
-        shears, share = (*self.shear, 0.0, 0.0), self._strength(samples, uniform)
+        shears, share = (*self.shear, 0.0, 0.0), self._read_strength(samples, uniform)
         params = AffineParams(
             angle=_even(uniform[:, 0], *self.degrees) * share,
             dx=(_even(uniform[:, 1], -right, right) * share).round().long(),

@@ -1,6 +1,7 @@
 """What every soft transform does: draw, apply, report."""
 
 import operator
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from numbers import Real
@@ -8,68 +9,17 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, overload
 
 import torch
 from torch import Generator, Tensor, nn
-from torchvision import tv_tensors
 
 from softaug.checks import check_positive, describe, refuse
 from softaug.draws import DrawKey, draw_uniforms, send
 from softaug.label import SoftLabel
 from softaug.softening import retained
 from softaug.tensor_checks import check_images, check_inside, check_integers
-from softaug.transforms.strength import AUTO, Auto, Paceable, Paced, Samples, setting
-
-Fill = float | Sequence[float] | str
-
-
-def check_fill(who: str, fill: Any) -> Fill:
-    """Return `fill` if it is a number, one number per channel, or "mean"."""
-    if _is_number(fill) or (isinstance(fill, str) and fill == "mean"):
-        return fill  # type: ignore[no-any-return]
-    listed = isinstance(fill, Sequence) and not isinstance(fill, str) and len(fill) > 0
-    if not listed or not all(map(_is_number, fill)):
-        refuse(who, 'fill must be a number, one per channel, or "mean"', describe(fill))
-    return tuple(fill)
-
-
-def make_fill(who: str, fill: Fill, images: Tensor) -> Tensor:
-    """The fill for each image and channel, [B or 1, C or 1, 1, 1], in the images' type."""
-    if fill == "mean":
-        wide = images.float() if images.dtype != torch.float64 else images
-        means = wide.mean(dim=(-2, -1), keepdim=True)
-        return (means.round() if images.dtype == torch.uint8 else means).to(images.dtype)
-    numbers = fill if isinstance(fill, tuple) else (fill,)
-    _check_fits(who, numbers, images)
-    values = torch.tensor(numbers).to(images.dtype).view(1, -1, 1, 1)
-    return send(values, images.device)  # torch.tensor(device=...) would wait for the device
-
-
-def _check_fits(who: str, numbers: Sequence[Any], images: Tensor) -> None:
-    channels = images.shape[1]
-    if len(numbers) not in (1, channels):
-        refuse(who, f"fill must be one number or {channels}, one per channel", list(numbers))
-    whole = all(0 <= number <= 255 and number == int(number) for number in numbers)
-    if images.dtype == torch.uint8 and not whole:
-        refuse(who, "fill of uint8 images must be whole numbers in 0..255", list(numbers))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and value == value
-
-
-def per_class_k(who: str, powers: tuple[float, ...], label: Tensor | int, like: Tensor) -> Tensor:
-    """The k of each sample's class, [B], in the type and on the device of `like`.
-
-    >>> per_class_k("docs", (1.5, 2.0, 2.5), torch.tensor([2, 0]), like=torch.ones(2))
-    tensor([2.5000, 1.5000])
-    """
-    labels = torch.as_tensor(label).reshape(-1).long()
-    rule = f"k is for {len(powers)} classes, so labels must be in 0..{len(powers) - 1}"
-    check_inside(who, rule, labels, len(powers), "give one k for each class")
-    table = send(torch.tensor(powers, dtype=like.dtype), like.device)
-    return table[send(labels, like.device)]
-
+from softaug.transforms.strength import AUTO, Auto, Paceable, Paced, Samples, read_strength
 
 Labels = Tensor | int | SoftLabel
 Power = float | Sequence[float] | Auto  # k: one number, one for each class, or a pacer's
+Fill = float | Sequence[float] | str
 
 
 class Params(Protocol):
@@ -86,11 +36,13 @@ class SoftTransform(nn.Module, Generic[P], ABC):
     """Base of the soft transforms: `t(images, labels) -> (images, SoftLabel)`.
 
     Takes one image [C, H, W] with an int label, or a batch [B, C, H, W] with labels [B]
-    (parameters are drawn for each sample); uint8 or float; any device. A subclass writes
-    `_draw` (uniform numbers to parameters) and `_render` (a batch and its parameters to a
-    batch), and takes a `purpose` number of its own, so that its keyed draws are its own.
-    `k` is one number, one for each class (Eq. 11), or "auto", which a `Pacer` sets. How strong
-    the transform is, a pacer can set too where it is a setting of its own: `paceable`.
+    (parameters are drawn for each sample); uint8 or float; any device. Labels may also be
+    probabilities [C] or [B, C], as MixUp makes them, or 0 and 1 for each class of a multi-label
+    problem. `k` is one number, one for each class (Eq. 11), or "auto", which a `Pacer` sets.
+
+    A subclass writes `_draw` (uniform numbers to parameters) and `_render` (a batch and its
+    parameters to a batch), and has a `purpose` number of its own, so that its keyed draws differ
+    from those of other transforms. `paceable` names the setting that a `Pacer` can change.
     """
 
     purpose: ClassVar[int]
@@ -109,7 +61,7 @@ class SoftTransform(nn.Module, Generic[P], ABC):
         self,
         images: Tensor | tuple[Tensor, Labels],
         labels: Labels | None = None,
-        *,
+        *others: Any,
         generator: Generator | None = None,
         key: DrawKey | None = None,
     ) -> tuple[Tensor, SoftLabel]:
@@ -117,10 +69,10 @@ class SoftTransform(nn.Module, Generic[P], ABC):
 
         A pair (images, labels) may come as one argument, as a sample does in `v2.Compose`.
         """
-        if labels is None:
-            images, labels = check_pair(self.name, images)
+        images, labels = check_sample(self.name, images, labels, *others)
         check_images(self.name, images)
         assert isinstance(images, Tensor)
+        assert labels is not None
         _check_labels(self.name, images, labels)
         params = self.draw(images, labels=labels, generator=generator, key=key)
         return self.apply(images, params), self.report(labels, params)
@@ -133,16 +85,16 @@ class SoftTransform(nn.Module, Generic[P], ABC):
         generator: Generator | None = None,
         key: DrawKey | None = None,
     ) -> P:
-        """Parameters for each image, each [B] (B = 1 for one image); reads only the shape.
+        """Draw parameters for each image, each [B] (B = 1 for one image); reads only the shape.
 
         `labels` are needed only where a pacer gives each class a strength of its own.
         """
         check_images(self.name, images)
         uniform = draw_uniforms(self.name, images, self.num_uniforms, self.purpose, generator, key)
-        classes = None if labels is None else _classes(labels)
+        classes = None if labels is None else _get_classes(labels)
         samples = Samples(classes, None if key is None else key.index)
         drawn = self._draw(uniform, images.shape[-2], images.shape[-1], samples)
-        return _on(images.device, drawn)
+        return _send_params(drawn, images.device)
 
     @overload
     def apply(self, images: Tensor, params: P) -> Tensor: ...
@@ -163,24 +115,24 @@ class SoftTransform(nn.Module, Generic[P], ABC):
         plain = images.as_subclass(Tensor) if _is_tv_tensor(images) else images
         batch = plain if plain.ndim == 4 else plain.unsqueeze(0)
         _check_params(self.name, len(batch), params)
-        out = self._render(batch, _on(images.device, params))
+        out = self._render(batch, _send_params(params, images.device))
         out = out if images.ndim == 4 else out.squeeze(0)
-        return tv_tensors.wrap(out, like=images) if _is_tv_tensor(images) else out
+        return _wrap(out, like=images) if _is_tv_tensor(images) else out
 
     def report(self, labels: Labels, params: P) -> SoftLabel:
-        """The labels with what is left of them; a `SoftLabel` composes by multiplication."""
+        """Return the labels with what is left of them; a `SoftLabel` composes by multiplication."""
         before = labels.retained if isinstance(labels, SoftLabel) else None
-        label = _classes(labels)
-        kept = self._kept(label, params)
-        if isinstance(label, Tensor) and label.ndim == 1:
+        label = _get_classes(labels)
+        kept = self._compute_retained(label, params)
+        dense = isinstance(label, Tensor) and label.is_floating_point()
+        if isinstance(label, Tensor) and label.ndim == 1 + dense:
             now = kept.float()
             return SoftLabel(label, now if before is None else now * before)
-        return SoftLabel(
-            operator.index(label), kept.item() * (1.0 if before is None else float(before))
-        )
+        now_one = kept.item() * (1.0 if before is None else float(before))
+        return SoftLabel(label if dense else operator.index(label), now_one)
 
-    def _kept(self, label: Tensor | int, params: P) -> Tensor:
-        """What is retained of each label, [B]."""
+    def _compute_retained(self, label: Tensor | int, params: P) -> Tensor:
+        """Return what is retained of each label, [B]."""
         if isinstance(self.k, float):
             return retained(params.visible, self.k)
         if isinstance(self.k, Paced):
@@ -188,30 +140,121 @@ class SoftTransform(nn.Module, Generic[P], ABC):
             return retained(params.visible, now.to(params.visible.dtype).expand_as(params.visible))
         return retained(params.visible, per_class_k(self.name, self.k, label, like=params.visible))
 
-    def _strength(self, samples: Samples, like: Tensor) -> float | Tensor:
-        """What the paceable setting is now: for all samples, or for each, [B] beside `like`."""
+    def _read_strength(self, samples: Samples, like: Tensor) -> float | Tensor:
+        """Read the paceable setting: one number for all samples, or one for each, [B]."""
         assert self.paceable is not None, "only such a transform asks"
         name = self.paceable.name
-        return setting(self.name, name, getattr(self, name), samples, like)
+        return read_strength(self.name, name, getattr(self, name), samples, like)
 
     @abstractmethod
     def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> P:
-        """Parameters from uniform numbers [B, num_uniforms], for images of this size.
+        """Turn uniform numbers [B, num_uniforms] into parameters for images of this size.
 
-        `samples` are for `_strength`, which may be a class's or a sample's own.
+        `samples` are for `_read_strength`, which may differ between classes or samples.
         """
 
     @abstractmethod
     def _render(self, batch: Tensor, params: P) -> Tensor:
-        """The images [B, C, H, W] as `params` say."""
+        """Transform the images [B, C, H, W] by `params`."""
 
     def extra_repr(self) -> str:
         shown = {n: v for n, v in vars(self).items() if n != "training" and n[0] != "_"}
         return ", ".join(f"{name}={value!r}" for name, value in shown.items())
 
 
-def _classes(labels: Labels) -> Tensor | int:
+def check_sample(who: str, images: Any, labels: Any, *others: Any) -> tuple[Any, Any]:
+    """Return images and labels, which may come as one pair; refuse anything beside them."""
+    if labels is None and isinstance(images, tuple) and len(images) >= 2:
+        images, labels, *rest = images
+        others = tuple(rest)
+    if labels is None:
+        refuse(who, "images and their labels are needed", f"only a {type(images).__name__}")
+    extra = [*others, *(part for part in (images, labels) if _is_annotation(part))]
+    if extra:
+        rule = "only images and their labels are transformed: boxes and masks would stay behind"
+        refuse(who, rule, f"a {type(extra[0]).__name__} too", _ANNOTATIONS)
+    return images, labels
+
+
+_ANNOTATIONS = (
+    "use params = t.draw(images) and t.apply(images, params), and move boxes and masks by the "
+    "offsets in params"
+)
+
+
+def _is_annotation(part: Any) -> bool:
+    """Whether it is torchvision's boxes, masks or keypoints, or a mapping that may hold some."""
+    if isinstance(part, dict):
+        return True
+    kind = _get_tv_tensor_class("Image")
+    return _is_tv_tensor(part) and kind is not None and not isinstance(part, kind)
+
+
+def _is_tv_tensor(value: Any) -> bool:
+    if type(value) is Tensor or not isinstance(value, Tensor):  # compiled code stops here
+        return False
+    kind = _get_tv_tensor_class("TVTensor")
+    return kind is not None and isinstance(value, kind)
+
+
+def _get_tv_tensor_class(name: str) -> Any:
+    """Return a class of torchvision's, None where nobody imported it: then no tensor is one."""
+    return getattr(sys.modules.get("torchvision.tv_tensors"), name, None)
+
+
+def _wrap(out: Tensor, like: Tensor) -> Tensor:
+    from torchvision import tv_tensors  # half of the time that `import softaug` would take
+
+    wrapped: Tensor = tv_tensors.wrap(out, like=like)
+    return wrapped
+
+
+def _get_classes(labels: Labels) -> Tensor | int:
     return labels.label if isinstance(labels, SoftLabel) else labels
+
+
+def _check_labels(who: str, images: Tensor, labels: Any) -> None:
+    label = _get_classes(labels)
+    floating = isinstance(label, Tensor) and label.is_floating_point()
+    dense = floating and label.ndim == images.ndim - 2  # type: ignore[union-attr]
+    if isinstance(label, Tensor) and not dense:
+        check_integers(who, "labels", label)
+    if images.ndim == 3:
+        _check_one_label(who, label, dense)
+        return
+    num = len(images)
+    if not isinstance(label, Tensor) or label.shape[:1] != (num,) or label.ndim != 1 + dense:
+        remedy = "pass a tensor of class indices [B] or of probabilities [B, C]"
+        refuse(who, f"labels of {num} images must be [B]", describe(label), remedy)
+    if isinstance(labels, SoftLabel):
+        kept = labels.retained
+        if not isinstance(kept, Tensor) or kept.shape != (num,):
+            refuse(who, f"retained of {num} images must be [B]", describe(kept))
+
+
+def _check_one_label(who: str, label: Any, dense: bool) -> None:
+    try:
+        several = isinstance(label, Tensor) and label.ndim > 0
+        if not dense and (several or operator.index(label) is None):
+            raise TypeError
+    except TypeError:
+        rule = "the label of one image must be an int or probabilities [C]"
+        refuse(who, rule, describe(label))
+
+
+def _check_params(who: str, batch: int, params: Any) -> None:
+    if params is None:
+        refuse(who, "apply needs the images and their drawn parameters", "no parameters")
+    if params.visible.shape != (batch,):
+        rule = f"apply needs parameters for each of the {batch} images"
+        refuse(who, rule, f"parameters for {params.visible.numel()}")
+
+
+def _send_params(params: P, device: torch.device) -> P:
+    """Move parameters to `device`."""
+    if params.visible.device == device:
+        return params
+    return type(params)(*(send(values, device) for values in params))  # type: ignore[attr-defined]
 
 
 def _check_power(who: str, k: Any) -> float | tuple[float, ...] | Paced:
@@ -227,53 +270,54 @@ def _check_power(who: str, k: Any) -> float | tuple[float, ...] | Paced:
     )
 
 
-def _on(device: torch.device, params: P) -> P:
-    """The same parameters on `device`."""
-    if params.visible.device == device:
-        return params
-    return type(params)(*(send(values, device) for values in params))  # type: ignore[attr-defined]
+def per_class_k(who: str, powers: tuple[float, ...], label: Tensor | int, like: Tensor) -> Tensor:
+    """Look up the k of each sample's class, [B], in the type and on the device of `like`.
+
+    >>> per_class_k("docs", (1.5, 2.0, 2.5), torch.tensor([2, 0]), like=torch.ones(2))
+    tensor([2.5000, 1.5000])
+    """
+    labels = torch.as_tensor(label)
+    check_integers(who, "labels for one k a class", labels)
+    labels = labels.reshape(-1).long()
+    rule = f"k is for {len(powers)} classes, so labels must be in 0..{len(powers) - 1}"
+    check_inside(who, rule, labels, len(powers), "give one k for each class")
+    table = send(torch.tensor(powers, dtype=like.dtype), like.device)
+    return table[send(labels, like.device)]
 
 
-def _is_tv_tensor(images: Tensor) -> bool:
-    return isinstance(images, tv_tensors.TVTensor)  # type: ignore[attr-defined]
+def check_fill(who: str, fill: Any) -> Fill:
+    """Return `fill` if it is a number, one number per channel, or "mean"."""
+    if _is_number(fill) or (isinstance(fill, str) and fill == "mean"):
+        return fill  # type: ignore[no-any-return]
+    listed = isinstance(fill, Sequence) and not isinstance(fill, str) and len(fill) > 0
+    if not listed or not all(map(_is_number, fill)):
+        refuse(who, 'fill must be a number, one per channel, or "mean"', describe(fill))
+    return tuple(fill)
 
 
-def check_pair(who: str, sample: Any) -> tuple[Any, Any]:
-    """Images and labels that came as one argument."""
-    if not isinstance(sample, tuple) or len(sample) != 2:
-        refuse(who, "images and their labels are needed", f"only a {type(sample).__name__}")
-    return sample
+def make_fill(who: str, fill: Fill, images: Tensor) -> Tensor:
+    """Return the fill for each image and channel, [B or 1, C or 1, 1, 1], in the images' type."""
+    if fill == "mean":
+        wide = images.float() if images.dtype != torch.float64 else images
+        means = wide.mean(dim=(-2, -1), keepdim=True)
+        return (means.round() if images.dtype == torch.uint8 else means).to(images.dtype)
+    numbers = fill if isinstance(fill, tuple) else (fill,)
+    _check_fill_fits(who, numbers, images)
+    values = torch.tensor(numbers).to(images.dtype).view(1, -1, 1, 1)
+    return send(values, images.device)  # torch.tensor(device=...) would wait for the device
 
 
-def _check_labels(who: str, images: Tensor, labels: Any) -> None:
-    label = _classes(labels)
-    if isinstance(label, Tensor):
-        check_integers(who, "labels", label)
-    if images.ndim == 3:
-        _check_one_label(who, label)
-        return
-    expected = (len(images),)
-    for part in labels if isinstance(labels, SoftLabel) else (label,):
-        if not isinstance(part, Tensor) or part.shape != expected:
-            remedy = "pass a tensor of class indices"
-            refuse(who, f"labels of {len(images)} images must be [B]", describe(part), remedy)
+def _check_fill_fits(who: str, numbers: Sequence[Any], images: Tensor) -> None:
+    channels = images.shape[1]
+    if len(numbers) not in (1, channels):
+        refuse(who, f"fill must be one number or {channels}, one per channel", list(numbers))
+    whole = all(0 <= number <= 255 and number == int(number) for number in numbers)
+    if images.dtype == torch.uint8 and not whole:
+        refuse(who, "fill of uint8 images must be whole numbers in 0..255", list(numbers))
 
 
-def _check_one_label(who: str, label: Any) -> None:
-    if isinstance(label, Tensor) and label.ndim > 0:
-        refuse(who, "the label of one image must be an int", describe(label))
-    try:
-        operator.index(label)
-    except TypeError:
-        refuse(who, "the label of one image must be an int", describe(label))
-
-
-def _check_params(who: str, batch: int, params: Any) -> None:
-    if params is None:
-        refuse(who, "apply needs the images and their drawn parameters", "no parameters")
-    if params.visible.shape != (batch,):
-        rule = f"apply needs parameters for each of the {batch} images"
-        refuse(who, rule, f"parameters for {params.visible.numel()}")
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and value == value
 
 
 def pixel_rows(images: Tensor) -> Tensor:

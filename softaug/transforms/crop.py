@@ -67,7 +67,7 @@ class SoftCrop(_ShiftedCrop):
         self.sigma = check_strength(self.name, SIGMA, sigma)
 
     def _offsets(self, uniform: Tensor, edge: int, longer: int, samples: Samples) -> Tensor:
-        sd = self._strength(samples, uniform) * longer
+        sd = self._read_strength(samples, uniform) * longer
         return to_truncated_normal(uniform, sd, limit=edge).trunc().long()
 
 

@@ -75,7 +75,7 @@ class SoftErase(_Erase):
     def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> EraseParams:
         small, large = self.area
         flat, tall = map(math.log, self.ratio)
-        area = (small + (large - small) * uniform[:, 0]) * self._strength(samples, uniform)
+        area = (small + (large - small) * uniform[:, 0]) * self._read_strength(samples, uniform)
         pixels = area * height * width
         ratio = torch.exp(flat + (tall - flat) * uniform[:, 1])
         tall_side = (pixels * ratio).sqrt().round().clamp(1, height)
@@ -104,7 +104,9 @@ class SoftCutout(_Erase):
         self.length = check_whole(self.name, "length", length, least=1)
 
     def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> EraseParams:
-        area = torch.ones_like(uniform[:, 0]) * self._strength(samples, uniform)  # [B], a share
+        area = torch.ones_like(uniform[:, 0]) * self._read_strength(
+            samples, uniform
+        )  # [B], a share
         length = (area.sqrt() * self.length).round().clamp(min=1)
         top, bottom = _side(uniform[:, 0], height, length)
         left, right = _side(uniform[:, 1], width, length)

@@ -39,7 +39,7 @@ class SoftNoise(SoftTransform[NoiseParams]):
         self.noise_sd = check_positive(self.name, "noise_sd", noise_sd)
 
     def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> NoiseParams:
-        alpha = to_truncated_normal(uniform[:, 0], self._strength(samples, uniform), limit=1)
+        alpha = to_truncated_normal(uniform[:, 0], self._read_strength(samples, uniform), limit=1)
         field = (uniform[:, 1] * 2**32).long()
         return NoiseParams(alpha, field, 1 - alpha.abs())
 

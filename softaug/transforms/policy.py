@@ -97,7 +97,7 @@ class SoftPolicy(SoftTransform[PolicyParams]):
         table = self._ranges(height, width).to(uniform.dtype)
         widest, signed = send(table, uniform.device)[operation].unbind(-1)
         magnitude = (self._step(uniform) * widest).clamp(max=1)  # [B, n]
-        share = self._strength(samples, uniform)
+        share = self._read_strength(samples, uniform)
         magnitude = (magnitude.T * share).T  # one for all, or one for each image [B]
         strength = magnitude * torch.where(signed > 0, sign, 1)
         frame = measure_visible_each(operation.flatten(), strength.flatten(), height, width)
@@ -126,7 +126,7 @@ class SoftPolicy(SoftTransform[PolicyParams]):
             batch = apply_each(self.name, batch, operation, strength, self.fill)
         return batch
 
-    def _kept(self, label: Tensor | int, params: PolicyParams) -> Tensor:
+    def _compute_retained(self, label: Tensor | int, params: PolicyParams) -> Tensor:
         kept = torch.ones_like(params.strength)
         for index, name in enumerate(OPERATIONS):
             if (curve := self._curves.get(name)) is not None:

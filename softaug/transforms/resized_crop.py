@@ -62,7 +62,7 @@ class SoftResizedCrop(WindowCrop):
     def _windows(
         self, uniform: Tensor, height: Tensor, width: Tensor, samples: Samples
     ) -> tuple[Tensor, ...]:
-        sigma = self._strength(samples, uniform)
+        sigma = self._read_strength(samples, uniform)
         across = self._length(uniform[:, 0], self._longest(width, height), sigma)
         down = self._length(uniform[:, 1], self._longest(height, width), sigma)
         left = self._start(uniform[:, 2], width, across, sigma)

@@ -66,8 +66,8 @@ class Paced:
         self._value.copy_(torch.as_tensor(value, dtype=torch.float64))
         self.is_set = True
 
-    def of(self, who: str, name: str, samples: Samples, like: Tensor) -> Tensor:
-        """The number of each of these samples, [B] beside `like` [B, ...], or one for all."""
+    def look_up(self, who: str, name: str, samples: Samples, like: Tensor) -> Tensor:
+        """Return the number of each sample, [B] beside `like` [B, ...], or one for all."""
         values = self.read(who, name)
         if self.by == "all":
             return values
@@ -122,8 +122,8 @@ def check_strength(who: str, paceable: Paceable, value: Any) -> "float | Paced":
     return float(value)
 
 
-def setting(
+def read_strength(
     who: str, name: str, value: "float | Paced", samples: Samples, like: Tensor
 ) -> float | Tensor:
-    """The number that a setting has now: for all samples, or for each, [B] beside `like`."""
-    return value.of(who, name, samples, like) if isinstance(value, Paced) else value
+    """Read a setting: one number for all samples, or one for each, [B] beside `like`."""
+    return value.look_up(who, name, samples, like) if isinstance(value, Paced) else value

@@ -2,19 +2,13 @@
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
-from PIL import Image
 from torch import Generator, Tensor
 from torch.nn.functional import interpolate
-from torchvision.transforms import InterpolationMode
-from torchvision.transforms.v2.functional import (  # type: ignore[attr-defined]
-    pil_to_tensor,
-    resize,
-    to_pil_image,
-)
 
 from softaug.checks import check_choice, check_switch, check_whole, describe, refuse
 from softaug.draws import DrawKey, draw_uniforms
@@ -25,53 +19,16 @@ from softaug.transforms.base import (
     Power,
     SoftTransform,
     check_fill,
-    check_pair,
+    check_sample,
     make_fill,
 )
 from softaug.transforms.strength import Samples
 
-
-class ResizeSlices(NamedTuple):
-    """Along one edge: what is taken of the visible part, and where it is put."""
-
-    src: slice  # of the part's pixels
-    dst: slice  # of the resized window's
-
-    @property
-    def length(self) -> int:
-        """Pixels of the resized window."""
-        return int(self.dst.stop - self.dst.start)
-
-
-def find_resize_slices(start: int, length: int, edge: int, size: int) -> ResizeSlices:
-    """What is shown of a part that fills start..start + length of a window's edge.
-
-    The edge is resized to `size` pixels. Those that the part fills wholly show it, from the
-    pixels that are nearest to their place; a part that fills none is shown by one.
-
-    >>> find_resize_slices(start=0, length=300, edge=300, size=100)  # all of it
-    ResizeSlices(src=slice(0, 300, None), dst=slice(0, 100, None))
-    >>> find_resize_slices(start=100, length=200, edge=300, size=100)  # 100..300 are 33.3..100
-    ResizeSlices(src=slice(2, 200, None), dst=slice(34, 100, None))
-    """
-    first, last = -(-start * size // edge), (start + length) * size // edge
-    if first >= last:
-        first = min(start * size // edge, size - 1)
-        return ResizeSlices(slice(0, length), slice(first, first + 1))
-    begin, end = (_nearest(pixel * edge / size, start, length) for pixel in (first, last))
-    if begin == end:  # enlarged so much that all of it is shown by a pixel of the part
-        begin, end = 0, length
-    return ResizeSlices(slice(begin, end), slice(first, last))
-
-
-def _nearest(place: float, start: int, length: int) -> int:
-    """The edge of the part's pixels that is nearest to `place`."""
-    return min(max(math.floor(place + 0.5) - start, 0), length)
-
+# torchvision, and Pillow by it, are imported where a window needs them: they would take half of
+# the time of `import softaug`.
 
 Length = int | Tensor  # of an edge in pixels: one for all images, or one each [B]
 SHARES = ("image", "window")
-BILINEAR = InterpolationMode.BILINEAR
 # Where torch resizes bytes as such, by torchvision's judgement; elsewhere they are made floats.
 BYTES_ON_CPU = torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512")
 
@@ -113,16 +70,17 @@ class WindowCrop(SoftTransform[WindowParams]):
         self,
         images: Any,
         labels: Labels | None = None,
-        *,
+        *others: Any,
         generator: Generator | None = None,
         key: DrawKey | None = None,
     ) -> tuple[Any, SoftLabel]:
         """Draw, apply and report in one go, on tensors or on one PIL image."""
-        if labels is None:
-            images, labels = check_pair(self.name, images)
-        if not isinstance(images, Image.Image):
+        images, labels = check_sample(self.name, images, labels, *others)
+        if isinstance(images, Tensor) or not _is_pil_image(images):
             return super().forward(images, labels, generator=generator, key=key)
-        pixels = _pixels(self.name, images)
+        from torchvision.transforms.v2.functional import to_pil_image  # type: ignore[attr-defined]
+
+        pixels = _read_pixels(self.name, images)
         window, label = super().forward(pixels, labels, generator=generator, key=key)
         return to_pil_image(window), label  # type: ignore[no-untyped-call]
 
@@ -156,42 +114,19 @@ class WindowCrop(SoftTransform[WindowParams]):
         whole = height * width if self.share_of == "image" else across * down
         return WindowParams(left, top, across, down, seen.to(uniform.dtype) / whole)
 
-    # Compiled, every size of a window would be compiled anew: seconds a call.
-    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def _render(self, batch: Tensor, params: WindowParams) -> Tensor:
-        windows = batch.new_empty(*batch.shape[:2], self.size, self.size)
-        for row, corners in enumerate(params.boxes.tolist()):
-            left, top, right, bottom = visible_part(corners, *batch.shape[-2:])
-            part = batch[row, :, top:bottom, left:right]
-            self.resize(part, corners, (left, top), windows[row])
-        return windows
+        if torch.compiler.is_compiling():
+            fill = [] if self.fill == "mean" else _list_fill(self.fill)
+            cut: Tensor = _cut_compiled(batch, params.boxes, self.size, fill, self.antialias)
+            return cut
+        return cut_windows(self.name, batch, params.boxes, self.size, self.fill, self.antialias)
 
     def resize(self, part: Tensor, corners: list[int], place: tuple[int, int], out: Tensor) -> None:
         """Put the window with these corners, of which `part` [C, h, w] is visible, into `out`.
 
-        `place` is where the part begins in the image (x, y); `out` is [C, size, size]. A window
-        inside the image is torchvision's `resized_crop`. Of another only the visible part is
-        resized, to whole pixels: its edges are as sharp as they were, off by less than a pixel.
+        `place` is where the part begins in the image (x, y); `out` is [C, size, size].
         """
-        left, top, right, bottom = corners
-        across = find_resize_slices(place[0] - left, part.shape[2], right - left, self.size)
-        down = find_resize_slices(place[1] - top, part.shape[1], bottom - top, self.size)
-        edges = [down.length, across.length]
-        if edges != [self.size, self.size]:
-            # Row by row: pixel by pixel takes 20 x as long.
-            out.permute(1, 2, 0)[:] = _row(self.name, self.fill, part, self.size)
-        if part.numel():  # else the window shows nothing of the image
-            taken = part[:, down.src, across.src]
-            out[:, down.dst, across.dst] = self._resized(taken, edges)
-
-    def _resized(self, part: Tensor, edges: list[int]) -> Tensor:
-        """As torchvision's `resize` does, to the grey level."""
-        if not _resizes_bytes(part):
-            resized: Tensor = resize(part, edges, BILINEAR, antialias=self.antialias)
-            return resized
-        # Torchvision does the same, 20 us later. So viewed, torch keeps colours side by side.
-        batch = part.permute(1, 2, 0).unsqueeze(0).permute(0, 3, 1, 2)
-        return interpolate(batch, edges, mode="bilinear", antialias=self.antialias)[0]
+        resize_window(self.name, part, corners, place, out, self.fill, self.antialias)
 
 
 def visible_part(corners: list[int], height: int, width: int) -> tuple[int, int, int, int]:
@@ -205,36 +140,148 @@ def visible_part(corners: list[int], height: int, width: int) -> tuple[int, int,
     return left, top, right, bottom
 
 
-def _pixels(who: str, image: Image.Image) -> Tensor:
-    """The image's grey levels, uint8 [1 or 3, H, W]."""
-    if image.mode not in ("L", "RGB"):
-        refuse(who, "a PIL image must be RGB or L", image.mode, 'use image.convert("RGB")')
-    pixels: Tensor = pil_to_tensor(image)
-    return pixels
+def cut_windows(
+    who: str, images: Tensor, boxes: Tensor, size: int, fill: Fill, antialias: bool
+) -> Tensor:
+    """Cut the box [B, 4] of each image [B, C, H, W] and resize it to [B, C, size, size]."""
+    windows = images.new_empty(*images.shape[:2], size, size)
+    for row, corners in enumerate(boxes.tolist()):
+        left, top, right, bottom = visible_part(corners, *images.shape[-2:])
+        part = images[row, :, top:bottom, left:right]
+        resize_window(who, part, corners, (left, top), windows[row], fill, antialias)
+    return windows
 
 
-def _row(who: str, fill: Fill, image: Tensor, size: int) -> Tensor:
-    """Fill for a row of pixels, [size, C]; kept where it is the same for all images."""
-    if fill == "mean":
-        return _make_row(who, fill, image, size)
-    return _known_row(who, fill, image.shape[0], image.dtype, image.device, size)
+# One operator to the compiler: else it would compile anew for every size of a window.
+@torch.library.custom_op("softaug::cut_windows", mutates_args=())
+def _cut_compiled(
+    images: Tensor, boxes: Tensor, size: int, fill: Sequence[float], antialias: bool
+) -> Tensor:
+    values: Fill = tuple(fill) if fill else "mean"
+    return cut_windows("cut_windows", images, boxes, size, values, antialias)
+
+
+@_cut_compiled.register_fake
+def _(images: Tensor, boxes: Tensor, size: int, fill: Sequence[float], antialias: bool) -> Tensor:
+    return images.new_empty(*images.shape[:2], size, size)
+
+
+def _list_fill(fill: Any) -> list[float]:
+    return [float(value) for value in (fill if isinstance(fill, tuple) else (fill,))]
+
+
+def resize_window(
+    who: str,
+    part: Tensor,
+    corners: list[int],
+    place: tuple[int, int],
+    out: Tensor,
+    fill: Fill,
+    antialias: bool,
+) -> None:
+    """Put the window with these corners, of which `part` [C, h, w] is visible, into `out`.
+
+    A window inside the image is torchvision's `resized_crop`. Of another only the visible part
+    is resized, to whole pixels: its edges are as sharp as they were, off by less than a pixel.
+    """
+    size = out.shape[-1]
+    left, top, right, bottom = corners
+    across = find_resize_slices(place[0] - left, part.shape[2], right - left, size)
+    down = find_resize_slices(place[1] - top, part.shape[1], bottom - top, size)
+    edges = [down.length, across.length]
+    if edges != [size, size]:
+        # Row by row: pixel by pixel takes 20 x as long.
+        out.permute(1, 2, 0)[:] = _make_row(who, fill, part, size)
+    if part.numel():  # else the window shows nothing of the image
+        out[:, down.dst, across.dst] = _resize(part[:, down.src, across.src], edges, antialias)
+
+
+def _resize(part: Tensor, edges: list[int], antialias: bool) -> Tensor:
+    """Resize as torchvision's `resize` does, to the gray level."""
+    if not (BYTES_ON_CPU and part.dtype == torch.uint8 and part.device.type == "cpu"):
+        from torchvision.transforms import InterpolationMode
+        from torchvision.transforms.v2.functional import resize  # type: ignore[attr-defined]
+
+        bilinear = InterpolationMode.BILINEAR
+        resized: Tensor = resize(part, edges, bilinear, antialias=antialias)
+        return resized
+    # Torchvision does the same, 20 us later. So viewed, torch keeps colors side by side.
+    batch = part.permute(1, 2, 0).unsqueeze(0).permute(0, 3, 1, 2)
+    return interpolate(batch, edges, mode="bilinear", antialias=antialias)[0]
+
+
+class ResizeSlices(NamedTuple):
+    """Along one edge: what is taken of the visible part, and where it is put."""
+
+    src: slice  # of the part's pixels
+    dst: slice  # of the resized window's
+
+    @property
+    def length(self) -> int:
+        """Pixels of the resized window."""
+        return int(self.dst.stop - self.dst.start)
+
+
+def find_resize_slices(start: int, length: int, edge: int, size: int) -> ResizeSlices:
+    """What is shown of a part that fills start..start + length of a window's edge.
+
+    The edge is resized to `size` pixels. Those that the part fills wholly show it, from the
+    pixels that are nearest to their place; a part that fills none is shown by one.
+
+    >>> find_resize_slices(start=0, length=300, edge=300, size=100)  # all of it
+    ResizeSlices(src=slice(0, 300, None), dst=slice(0, 100, None))
+    >>> find_resize_slices(start=100, length=200, edge=300, size=100)  # 100..300 are 33.3..100
+    ResizeSlices(src=slice(2, 200, None), dst=slice(34, 100, None))
+    """
+    first, last = -(-start * size // edge), (start + length) * size // edge
+    if first >= last:
+        first = min(start * size // edge, size - 1)
+        return ResizeSlices(slice(0, length), slice(first, first + 1))
+    begin, end = (_nearest(pixel * edge / size, start, length) for pixel in (first, last))
+    if begin == end:  # enlarged so much that all of it is shown by a pixel of the part
+        begin, end = 0, length
+    return ResizeSlices(slice(begin, end), slice(first, last))
+
+
+def _nearest(place: float, start: int, length: int) -> int:
+    """The edge of the part's pixels that is nearest to `place`."""
+    return min(max(math.floor(place + 0.5) - start, 0), length)
 
 
 def _make_row(who: str, fill: Fill, image: Tensor, size: int) -> Tensor:
+    """Return fill for a row of pixels, [size, C]; cached where it is the same for all images."""
+    if fill == "mean":
+        return _build_row(who, fill, image, size)
+    return _build_known_row(who, fill, image.shape[0], image.dtype, image.device, size)
+
+
+def _build_row(who: str, fill: Fill, image: Tensor, size: int) -> Tensor:
     values = make_fill(who, fill, image.unsqueeze(0))[0]  # [C or 1, 1, 1]
     return values.expand(len(image), 1, size)[:, 0].T.contiguous()
 
 
 @lru_cache(maxsize=64)
-def _known_row(
+def _build_known_row(
     who: str, fill: Fill, channels: int, dtype: torch.dtype, device: torch.device, size: int
 ) -> Tensor:
     """Made in 20 us, which is what the rest of a window's fill takes."""
-    return _make_row(who, fill, torch.empty(channels, 1, 1, dtype=dtype, device=device), size)
+    return _build_row(who, fill, torch.empty(channels, 1, 1, dtype=dtype, device=device), size)
 
 
-def _resizes_bytes(window: Tensor) -> bool:
-    return BYTES_ON_CPU and window.dtype == torch.uint8 and window.device.type == "cpu"
+def _is_pil_image(image: Any) -> bool:
+    from PIL import Image
+
+    return isinstance(image, Image.Image)
+
+
+def _read_pixels(who: str, image: Any) -> Tensor:
+    """Return the gray levels of a PIL image, uint8 [1 or 3, H, W]."""
+    from torchvision.transforms.v2.functional import pil_to_tensor  # type: ignore[attr-defined]
+
+    if image.mode not in ("L", "RGB"):
+        refuse(who, "a PIL image must be RGB or L", image.mode, 'use image.convert("RGB")')
+    pixels: Tensor = pil_to_tensor(image)
+    return pixels
 
 
 def _check_edges(who: str, height: Any, width: Any) -> None:
