@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from softaug.draws import DrawKey
     from softaug.label import MixedLabel, SoftLabel
-    from softaug.losses import SoftLoss
+    from softaug.losses import SoftBCELoss, SoftLoss
     from softaug.mixing import CutMix, Mixup
     from softaug.online_smoothing import OnlineSmoothing
     from softaug.pacing import Pacer
@@ -37,6 +37,7 @@ __all__ = [
     "OnlineSmoothing",
     "Pacer",
     "SoftAffine",
+    "SoftBCELoss",
     "SoftCrop",
     "SoftCutout",
     "SoftErase",
@@ -59,6 +60,7 @@ _MODULES = {
     "Mixup": "mixing",
     "OnlineSmoothing": "online_smoothing",
     "Pacer": "pacing",
+    "SoftBCELoss": "losses",
     "SoftLabel": "label",
     "SoftLoss": "losses",
     "confidence": "softening",

@@ -126,6 +126,8 @@ def to_truncated_normal(uniform: Tensor, sd: float | Tensor, limit: float) -> Te
     """
     scale = sd * math.sqrt(2)
     inside = limit / scale
+    if torch.compiler.is_compiling() and not isinstance(inside, Tensor):
+        inside = uniform.new_ones(()) * limit / scale  # an edge of any size cannot go to math.erf
     mass = torch.erf(inside) if isinstance(inside, Tensor) else math.erf(inside)
     return scale * torch.erfinv((2 * uniform - 1) * mass)
 

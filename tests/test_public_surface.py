@@ -18,6 +18,7 @@ SIGNATURES = {
     "least=None most=None factor=1.3 settle=None first_k=2.0",
     "SoftAffine": "degrees=30.0 translate=(0.0, 0.0) scale=(1.0, 1.0) shear=0.0 k=2.0 fill=0 "
     "strength=1.0",
+    "SoftBCELoss": "soften='both' weighting='sample' prior=0.5 reduction='mean' validate=None",
     "SoftCrop": "sigma=0.3 k=2.0 fill=0",
     "SoftCutout": "length=8 k=2.0 fill=0 strength=1.0",
     "SoftErase": "area=(0.02, 0.33) ratio=(0.3, 3.3) k=2.0 fill=0 p=1.0 strength=1.0",
@@ -36,11 +37,11 @@ SIGNATURES = {
     "retained": "visible k=2.0",
 }
 METHODS = {
-    SoftTransform.forward: "self images labels=None * generator=None key=None",
+    SoftTransform.forward: "self images labels=None others * generator=None key=None",
     SoftTransform.draw: "self images * labels=None generator=None key=None",
     SoftTransform.apply: "self images params=None",
     SoftTransform.report: "self labels params",
-    WindowCrop.forward: "self images labels=None * generator=None key=None",
+    WindowCrop.forward: "self images labels=None others * generator=None key=None",
     WindowCrop.draw_for: "self height width key labels=None",
     WindowCrop.resize: "self part corners place out",
     BatchMix.forward: "self images labels * generator=None key=None",

@@ -50,7 +50,7 @@ ONE_OF_TWO_PROCESSES = """
 import json, sys
 import torch, torch.distributed as dist
 from softaug import SoftLabel, SoftLoss
-from softaug.weighting import batch_weights
+from softaug.softening import batch_weights
 
 rank, where, splits = int(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
 dist.init_process_group("gloo", init_method="file://" + where, rank=rank, world_size=2)

@@ -1,4 +1,4 @@
-"""Does a model's confidence agree with how often it is right?"""
+"""Calibration: does a model's confidence agree with how often it is right?"""
 
 import math
 from typing import NamedTuple
@@ -176,39 +176,9 @@ def debiased_square(found: Reliability) -> Tensor:
     return (square * found.count * several).sum() / found.count.sum()
 
 
-def _reliability(who: str, probs: Tensor, labels: Tensor, bins: int, binning: str) -> Reliability:
-    probs, labels = check_probs(who, probs, labels)
-    _check_bins(who, bins, binning)
-    sure, right = _top(probs, labels)
-    place = assign_bins(sure, bins, binning)
-    count = torch.bincount(place, minlength=bins)
-    by_width = binning == "width"
-    edges = equal_width_edges(bins, sure) if by_width else equal_mass_edges(sure, place, bins)
-    full = count.clamp_min(1)
-    confidence, accuracy = (sum_by_bin(place, values, bins) / full for values in (sure, right))
-    return Reliability(edges, count, confidence, accuracy)
-
-
-def _top(probs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Confidence of each sample and whether its guess is right, both [N]."""
-    sure, guess = probs.max(1)
-    return _at_least_float32(sure), guess == labels
-
-
-def _gaps(found: Reliability) -> Tensor:
-    return (found.confidence - found.accuracy).abs()
-
-
-def _at_least_float32(values: Tensor) -> Tensor:
-    return values if values.dtype == torch.float64 else values.float()
-
-
-def _check_bins(who: str, bins: int, binning: str) -> None:
-    check_whole(who, "bins", bins, least=1)
-    check_choice(who, "binning", binning, BINNINGS)
-
-
 BOUNDS = (0.01, 100.0)
+
+
 _STEPS = 100
 
 
@@ -308,3 +278,35 @@ def calibration_summary(
         "gap": confidence_gap(probs, labels),
     }
     return {name: float(value) for name, value in found.items()} | {"temperature": used}
+
+
+def _reliability(who: str, probs: Tensor, labels: Tensor, bins: int, binning: str) -> Reliability:
+    probs, labels = check_probs(who, probs, labels)
+    _check_bins(who, bins, binning)
+    sure, right = _top(probs, labels)
+    place = assign_bins(sure, bins, binning)
+    count = torch.bincount(place, minlength=bins)
+    by_width = binning == "width"
+    edges = equal_width_edges(bins, sure) if by_width else equal_mass_edges(sure, place, bins)
+    full = count.clamp_min(1)
+    confidence, accuracy = (sum_by_bin(place, values, bins) / full for values in (sure, right))
+    return Reliability(edges, count, confidence, accuracy)
+
+
+def _top(probs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Confidence of each sample and whether its guess is right, both [N]."""
+    sure, guess = probs.max(1)
+    return _at_least_float32(sure), guess == labels
+
+
+def _gaps(found: Reliability) -> Tensor:
+    return (found.confidence - found.accuracy).abs()
+
+
+def _at_least_float32(values: Tensor) -> Tensor:
+    return values if values.dtype == torch.float64 else values.float()
+
+
+def _check_bins(who: str, bins: int, binning: str) -> None:
+    check_whole(who, "bins", bins, least=1)
+    check_choice(who, "binning", binning, BINNINGS)

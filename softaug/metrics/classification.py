@@ -1,4 +1,4 @@
-"""Refusing scores and labels that do not belong together."""
+"""Error, negative log-likelihood and Brier score: of a test set, its images and its classes."""
 
 import math
 from collections.abc import Sequence
@@ -12,56 +12,6 @@ from softaug.checks import NotFiniteError, check_whole, describe, refuse
 from softaug.draws import has_float64
 from softaug.softening import check_num_classes
 from softaug.tensor_checks import check_integers
-
-
-def check_scores(who: str, name: str, scores: Any, labels: Any) -> tuple[Tensor, Tensor]:
-    """Scores [N, C] and labels [N] int64, both on one device that has float64.
-
-    Refuses all but finite scores with integer labels in 0..C - 1.
-    """
-    scores = check_matrix(who, name, scores)
-    _check_labels(who, scores, labels)
-    return scores, labels.to(scores.device).long()
-
-
-def check_probs(who: str, probs: Any, labels: Any) -> tuple[Tensor, Tensor]:
-    """As `check_scores`, and refuses rows that are no probabilities."""
-    probs, labels = check_scores(who, "probs", probs, labels)
-    away = (probs.sum(1, dtype=torch.float64) - 1).abs() > 0.01  # 0.01: bfloat16
-    if bool(probs.min() < 0) or bool(away.any()):
-        off = (probs.amin(1) < 0) | away
-        row = probs[int(off.nonzero()[0])].detach().double()
-        got = f"a row from {float(row.min()):g} to {float(row.max()):g} with sum {row.sum():g}"
-        refuse(who, "rows of probs must be >= 0 and sum to 1", got, "use logits.softmax(1)")
-    return probs, labels
-
-
-def check_matrix(who: str, name: str, scores: Any) -> Tensor:
-    """Finite scores [N, C], moved to the CPU where their device has no float64."""
-    if not isinstance(scores, Tensor) or scores.ndim != 2 or len(scores) == 0:
-        refuse(who, f"{name} must be a non-empty tensor [N, C]", describe(scores))
-    if not scores.dtype.is_floating_point:
-        refuse(who, f"{name} must be floating point", describe(scores))
-    check_num_classes(who, scores.shape[1])
-    if not bool(torch.stack(scores.aminmax()).isfinite().all()):  # 20 times as fast as of all
-        sample = int((~scores.isfinite()).any(1).nonzero()[0])
-        got = f"{scores[sample].tolist()[:4]} (sample {sample})"
-        remedy = "a diverged model cannot be measured"
-        refuse(who, f"{name} must be finite", got, remedy, NotFiniteError)
-    found: Tensor = scores if has_float64(scores.device) else scores.cpu()
-    return found
-
-
-def _check_labels(who: str, scores: Tensor, labels: Any) -> None:
-    if not isinstance(labels, Tensor) or labels.shape != scores.shape[:1]:
-        rule = f"labels must be a tensor [N] with one label for each of the {len(scores)} samples"
-        refuse(who, rule, describe(labels))
-    check_integers(who, "labels", labels)
-    low, high = (int(bound) for bound in labels.aminmax())
-    if low < 0 or high >= scores.shape[1]:
-        wrong = low if low < 0 else high
-        remedy = "labels are class indices, one column of the scores for each class"
-        refuse(who, f"labels must be in 0..{scores.shape[1] - 1}", wrong, remedy)
 
 
 def error(logits: Tensor, labels: Tensor, top: int = 1) -> Tensor:
@@ -150,60 +100,6 @@ def _squares(who: str, probs: Tensor, labels: Tensor) -> Tensor:
     return ((wide * wide).sum(1) + (1 - 2 * own)).clamp_min(0)
 
 
-BINNINGS = ("width", "mass")
-
-
-def assign_bins(sure: Tensor, bins: int, binning: str) -> Tensor:
-    """The bin of each confidence, [N], in 0..bins - 1.
-
-    "width": bin b is (b / bins, (b + 1) / bins], the first also holds 0. "mass": by rank; a
-    sample's rank is the number of samples below it, so equal confidences are never parted
-    (without ties, bin sizes differ by at most one; a large tie leaves bins after it empty).
-
-    >>> sure = torch.tensor([0.0, 0.5, 0.51, 1.0])
-    >>> assign_bins(sure, 2, "width"), assign_bins(sure, 2, "mass")
-    (tensor([0, 0, 1, 1]), tensor([0, 0, 1, 1]))
-    >>> assign_bins(torch.tensor([0.9, 0.9, 0.9, 1.0]), 2, "mass")
-    tensor([0, 0, 0, 1])
-    """
-    if binning == "mass":
-        rank = torch.searchsorted(sure.sort().values, sure)  # samples strictly below
-        return rank * bins // len(sure)
-    # Rows may sum to a little over 1: bucketize puts those into the last bin, too.
-    return torch.bucketize(sure, equal_width_edges(bins, sure)[1:-1])
-
-
-def equal_width_edges(bins: int, like: Tensor) -> Tensor:
-    """0, 1 / bins, ... 1, rounded as the confidences are: 0.3 is on the edge in any type.
-
-    >>> equal_width_edges(4, torch.zeros(1))
-    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
-    """
-    return (torch.arange(bins + 1, dtype=torch.float64) / bins).to(like)
-
-
-def equal_mass_edges(sure: Tensor, place: Tensor, bins: int) -> Tensor:
-    """Edges such that bin b holds edges[b] < confidence <= edges[b + 1]; from 0 to 1.
-
-    >>> equal_mass_edges(torch.tensor([0.25, 0.5, 1.0]), torch.tensor([0, 0, 1]), 2)
-    tensor([0.0000, 0.5000, 1.0000])
-    """
-    highest = sure.new_zeros(bins).scatter_reduce(0, place, sure, "amax")
-    edges = torch.cat([sure.new_zeros(1), highest.cummax(0).values])
-    edges[-1] = 1
-    return edges
-
-
-def sum_by_bin(place: Tensor, values: Tensor, bins: int) -> Tensor:
-    """Sum of the values in each bin, [bins] float64.
-
-    >>> sum_by_bin(torch.tensor([0, 1, 1]), torch.tensor([1.0, 2.0, 3.0]), 2)
-    tensor([1., 5.], dtype=torch.float64)
-    """
-    wide = values.double()
-    return wide.new_zeros(bins).index_add_(0, place, wide)
-
-
 def class_count(labels: Tensor, num_classes: int) -> Tensor:
     """Samples of each class, [C] int64.
 
@@ -279,12 +175,6 @@ def _confusion(logits: Tensor, labels: Tensor) -> Tensor:
     return torch.bincount(cell, minlength=num_classes**2).view(num_classes, num_classes)
 
 
-def _check_plain_labels(who: str, labels: Any) -> None:
-    if not isinstance(labels, Tensor) or labels.ndim != 1 or len(labels) == 0:
-        refuse(who, "labels must be a non-empty tensor [N]", describe(labels))
-    check_integers(who, "labels", labels)
-
-
 def mean_probabilities(logits: Sequence[Tensor]) -> Tensor:
     """Mean over the models of softmax(logits): [N, C] each to [N, C] float64.
 
@@ -316,3 +206,113 @@ def _mean_log_probabilities(who: str, logits: Sequence[Tensor]) -> Tensor:
             refuse(who, rule, describe(model), "predict the same images with every model")
     each = torch.stack([model.log_softmax(1) for model in models])
     return each.logsumexp(0) - math.log(len(models))
+
+
+def check_scores(who: str, name: str, scores: Any, labels: Any) -> tuple[Tensor, Tensor]:
+    """Scores [N, C] and labels [N] int64, both on one device that has float64.
+
+    Refuses all but finite scores with integer labels in 0..C - 1.
+    """
+    scores = check_matrix(who, name, scores)
+    _check_labels(who, scores, labels)
+    return scores, labels.to(scores.device).long()
+
+
+def check_probs(who: str, probs: Any, labels: Any) -> tuple[Tensor, Tensor]:
+    """As `check_scores`, and refuses rows that are no probabilities."""
+    probs, labels = check_scores(who, "probs", probs, labels)
+    away = (probs.sum(1, dtype=torch.float64) - 1).abs() > 0.01  # 0.01: bfloat16
+    if bool(probs.min() < 0) or bool(away.any()):
+        off = (probs.amin(1) < 0) | away
+        row = probs[int(off.nonzero()[0])].detach().double()
+        got = f"a row from {float(row.min()):g} to {float(row.max()):g} with sum {row.sum():g}"
+        refuse(who, "rows of probs must be >= 0 and sum to 1", got, "use logits.softmax(1)")
+    return probs, labels
+
+
+def check_matrix(who: str, name: str, scores: Any) -> Tensor:
+    """Finite scores [N, C], moved to the CPU where their device has no float64."""
+    if not isinstance(scores, Tensor) or scores.ndim != 2 or len(scores) == 0:
+        refuse(who, f"{name} must be a non-empty tensor [N, C]", describe(scores))
+    if not scores.dtype.is_floating_point:
+        refuse(who, f"{name} must be floating point", describe(scores))
+    check_num_classes(who, scores.shape[1])
+    if not bool(torch.stack(scores.aminmax()).isfinite().all()):  # 20 times as fast as of all
+        sample = int((~scores.isfinite()).any(1).nonzero()[0])
+        got = f"{scores[sample].tolist()[:4]} (sample {sample})"
+        remedy = "a diverged model cannot be measured"
+        refuse(who, f"{name} must be finite", got, remedy, NotFiniteError)
+    found: Tensor = scores if has_float64(scores.device) else scores.cpu()
+    return found
+
+
+def _check_labels(who: str, scores: Tensor, labels: Any) -> None:
+    if not isinstance(labels, Tensor) or labels.shape != scores.shape[:1]:
+        rule = f"labels must be a tensor [N] with one label for each of the {len(scores)} samples"
+        refuse(who, rule, describe(labels))
+    check_integers(who, "labels", labels)
+    low, high = (int(bound) for bound in labels.aminmax())
+    if low < 0 or high >= scores.shape[1]:
+        wrong = low if low < 0 else high
+        remedy = "labels are class indices, one column of the scores for each class"
+        refuse(who, f"labels must be in 0..{scores.shape[1] - 1}", wrong, remedy)
+
+
+def _check_plain_labels(who: str, labels: Any) -> None:
+    if not isinstance(labels, Tensor) or labels.ndim != 1 or len(labels) == 0:
+        refuse(who, "labels must be a non-empty tensor [N]", describe(labels))
+    check_integers(who, "labels", labels)
+
+
+BINNINGS = ("width", "mass")
+
+
+def assign_bins(sure: Tensor, bins: int, binning: str) -> Tensor:
+    """The bin of each confidence, [N], in 0..bins - 1.
+
+    "width": bin b is (b / bins, (b + 1) / bins], the first also holds 0. "mass": by rank; a
+    sample's rank is the number of samples below it, so equal confidences are never parted
+    (without ties, bin sizes differ by at most one; a large tie leaves bins after it empty).
+
+    >>> sure = torch.tensor([0.0, 0.5, 0.51, 1.0])
+    >>> assign_bins(sure, 2, "width"), assign_bins(sure, 2, "mass")
+    (tensor([0, 0, 1, 1]), tensor([0, 0, 1, 1]))
+    >>> assign_bins(torch.tensor([0.9, 0.9, 0.9, 1.0]), 2, "mass")
+    tensor([0, 0, 0, 1])
+    """
+    if binning == "mass":
+        rank = torch.searchsorted(sure.sort().values, sure)  # samples strictly below
+        return rank * bins // len(sure)
+    # Rows may sum to a little over 1: bucketize puts those into the last bin, too.
+    return torch.bucketize(sure, equal_width_edges(bins, sure)[1:-1])
+
+
+def equal_width_edges(bins: int, like: Tensor) -> Tensor:
+    """0, 1 / bins, ... 1, rounded as the confidences are: 0.3 is on the edge in any type.
+
+    >>> equal_width_edges(4, torch.zeros(1))
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
+    return (torch.arange(bins + 1, dtype=torch.float64) / bins).to(like)
+
+
+def equal_mass_edges(sure: Tensor, place: Tensor, bins: int) -> Tensor:
+    """Edges such that bin b holds edges[b] < confidence <= edges[b + 1]; from 0 to 1.
+
+    >>> equal_mass_edges(torch.tensor([0.25, 0.5, 1.0]), torch.tensor([0, 0, 1]), 2)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    highest = sure.new_zeros(bins).scatter_reduce(0, place, sure, "amax")
+    edges = torch.cat([sure.new_zeros(1), highest.cummax(0).values])
+    edges[-1] = 1
+    return edges
+
+
+def sum_by_bin(place: Tensor, values: Tensor, bins: int) -> Tensor:
+    """Sum of the values in each bin, [bins] float64.
+
+    >>> sum_by_bin(torch.tensor([0, 1, 1]), torch.tensor([1.0, 2.0, 3.0]), 2)
+    tensor([1., 5.], dtype=torch.float64)
+    """
+    wide = values.double()
+    return wide.new_zeros(bins).index_add_(0, place, wide)

@@ -1,4 +1,4 @@
-"""Images with a part hidden, to measure how accuracy falls with what is seen."""
+"""Corrupt images, to measure how accuracy falls: occlusion, shifts and noise."""
 
 import math
 from numbers import Real

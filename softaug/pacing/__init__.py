@@ -5,21 +5,21 @@ from softaug.pacing.rules import (
     AccuracyHold,
     AccuracyLine,
     ConfidenceMatch,
+    EpochStats,
+    GroupMeans,
+    GroupRule,
     HeldOutGap,
-    Means,
-    PartsRule,
     Rule,
-    Seen,
 )
 
 __all__ = [
     "AccuracyHold",
     "AccuracyLine",
     "ConfidenceMatch",
+    "EpochStats",
+    "GroupMeans",
+    "GroupRule",
     "HeldOutGap",
-    "Means",
     "Pacer",
-    "PartsRule",
     "Rule",
-    "Seen",
 ]

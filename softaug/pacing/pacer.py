@@ -10,144 +10,31 @@ from torch import Tensor
 from softaug.checks import check_choice, check_positive, check_share, check_whole, describe, refuse
 from softaug.draws import send
 from softaug.label import MixedLabel, SoftLabel, get_main_label
-from softaug.pacing import statistics as sums
-from softaug.pacing.rules import AccuracyHold, PartsRule, Rule, Seen, fit_k
-from softaug.pacing.statistics import Parts
+from softaug.pacing.rules import AccuracyHold, EpochStats, GroupRule, Rule, fit_k
+from softaug.pacing.statistics import (
+    ASKED,
+    BINS,
+    GIVEN,
+    NUM,
+    RIGHT,
+    UNIT,
+    AnyLabel,
+    GroupScales,
+    make_sums,
+    measure_batch,
+    sum_by_lost,
+)
 from softaug.softening import all_reduce_sum, is_rank_zero
 from softaug.tensor_checks import check_inside, check_integers
 from softaug.transforms.base import SoftTransform
 from softaug.transforms.strength import BY, SIGMA, By, Paced
 
-
-def check_limits(
-    transform: SoftTransform[Any], first: float | None, least: float | None, most: float | None
-) -> tuple[float, float, float]:
-    """First, least and most as given, else the transform's own; a first outside is refused."""
-    own = transform.paceable
-    assert own is not None, "check_auto sees to it"
-    low, high = (
-        check_positive("Pacer", name, own_limit if given is None else given)
-        for name, given, own_limit in (("least", least, own.least), ("most", most, own.most))
-    )
-    if low > high:
-        rule = f"least must be at most {high:g}, which most is"
-        refuse("Pacer", rule, low, f"{transform.name} has {own.least:g} and {own.most:g}")
-    if high > own.limit:
-        rule = f"most must be at most {own.limit:g} for {own.name} of {transform.name}"
-        refuse("Pacer", rule, most)
-    start = min(max(own.least, low), high) if first is None else first
-    if not low <= check_positive("Pacer", "first", start) <= high:
-        refuse("Pacer", f"first must be in {low:g}..{high:g}", first)
-    return float(start), low, high
-
-
-def check_factor(factor: float) -> float:
-    """Refuse steps that change nothing."""
-    if check_positive("Pacer", "factor", factor) <= 1:
-        refuse("Pacer", "factor must be above 1", factor)
-    return float(factor)
-
-
-def check_auto(transform: Any) -> Paced:
-    """What the transform's strength is set by."""
-    if not isinstance(transform, SoftTransform):
-        remedy = 'such as SoftCrop(sigma="auto")'
-        refuse("Pacer", "the transform must be a soft one", describe(transform), remedy)
-    if transform.paceable is None:
-        remedy = 'such as the sigma of SoftCrop(sigma="auto"); its class must name it as paceable'
-        refuse("Pacer", "the transform must have a strength to set", transform.name, remedy)
-    name = transform.paceable.name
-    strength = getattr(transform, name)
-    if not isinstance(strength, Paced):
-        refuse("Pacer", f'{name} of {transform.name} must be "auto"', strength)
-    return strength
-
-
-def what_is_set(transform: SoftTransform[Any]) -> str:
-    """In words: a sigma, of whatever transform, or the strength of this one."""
-    own = transform.paceable
-    assert own is not None, "check_auto sees to it"
-    return own.name if own == SIGMA else f"{own.name} of {transform.name}"
-
-
-def check_auto_k(transform: SoftTransform[Any], rule: Rule) -> Paced | None:
-    """What the transform's k is set by; None where it is fixed."""
-    if not isinstance(transform.k, Paced):
-        return None
-    if not rule.finds_k:
-        remedy = "use ConfidenceMatch, or give the transform a k"
-        refuse("Pacer", 'k "auto" must have a rule that finds one', rule, remedy)
-    return transform.k
-
-
-def check_rule(rule: Any) -> Rule:
-    """Return `rule` if it is one: not its name, nor its class."""
-    if isinstance(rule, type) or not isinstance(rule, Rule):
-        remedy = "such as softaug.pacing.AccuracyLine()"
-        refuse("Pacer", "rule must be a rule of softaug.pacing", describe(rule), remedy)
-    return rule
-
-
-def build_parts(by: str, num: int | None, rule: Rule, factor: float) -> Parts | None:
-    """What each class or sample has of its own; None where all have one strength."""
-    check_choice("Pacer", "by", by, BY)
-    if by == "all":
-        if num is not None:
-            refuse("Pacer", 'num is for by "class" or "sample"', num)
-        return None
-    if num is None:
-        what = "classes" if by == "class" else "training samples"
-        refuse("Pacer", f'by "{by}" must have a num', None, f"give the number of {what}")
-    if not isinstance(rule, PartsRule):
-        remedy = "use AccuracyHold, AccuracyLine or ConfidenceMatch"
-        refuse("Pacer", f'by "{by}" must have a rule that tells them apart', rule, remedy)
-    return Parts(by, check_whole("Pacer", "num", num, least=2), factor**0.5)
-
-
-def check_part(
-    parts: Parts | None, logits: Tensor, label: sums.AnyLabel, sample: Tensor | None
-) -> Tensor | None:
-    """Which class or sample each of a batch is of, [B]; None where all have one strength."""
-    by = "all" if parts is None else parts.by
-    if sample is not None and by != "sample":
-        refuse("Pacer", 'sample is for by "sample"', f'it with by "{by}"')
-    if parts is None:
-        return None
-    if parts.by == "sample":
-        return _check_sample(parts.num, logits, label, sample)
-    if logits.shape[1] != parts.num:
-        refuse("Pacer", f"logits must be of num = {parts.num} classes", logits.shape[1])
-    labels = get_main_label(label)
-    assert isinstance(labels, Tensor), "they have been checked"
-    return labels.long()
-
-
-def _check_sample(num: int, logits: Tensor, label: sums.AnyLabel, sample: Any) -> Tensor:
-    if isinstance(label, MixedLabel):
-        remedy = 'use by "class", or do not mix'
-        refuse("Pacer", 'by "sample" is for labels of one image', "mixed labels", remedy)
-    if not isinstance(sample, Tensor) or sample.shape != logits.shape[:1]:
-        remedy = "watch(logits, label, sample=index), with the index of the draws' key"
-        rule = f'by "sample" must have a sample for each of the {len(logits)} logits'
-        refuse("Pacer", rule, describe(sample), remedy)
-    check_integers("Pacer", "sample", sample)
-    check_inside("Pacer", f"sample must be in 0..{num - 1}", sample, num)
-    return send(sample, logits.device).long()
-
-
-def check_feedback(table: Tensor, rule: Rule, epoch: int) -> None:
-    """Refuse the sums of an `epoch` that nothing was watched of."""
-    if not table[: sums.BINS, sums.NUM].any():
-        remedy = "call watch(logits, label) after each batch, before next_epoch()"
-        refuse("Pacer", "each epoch must be watched", f"nothing in epoch {epoch}", remedy)
-    if rule.needs_held_out and not table[sums.BINS, sums.NUM]:
-        remedy = "call watch(logits, labels, held_out=True) on clean images"
-        rule_needs = f"{type(rule).__name__} needs images that are not trained on"
-        refuse("Pacer", rule_needs, f"none in epoch {epoch}", remedy)
-
-
 _HOLD = AccuracyHold()
+
+
 _SETTLED = 0.5  # of the strength that was reached
+
+
 _MOST_SETTLE = 4  # epochs: more with nearer crops teach images by heart
 
 
@@ -201,21 +88,21 @@ class Pacer:
         self.epochs = check_whole("Pacer", "epochs", epochs, least=1)
         self.rule = check_rule(rule)
         self._k = check_auto_k(transform, rule)
-        self._parts = build_parts(by, num, rule, factor)
-        self._sets = what_is_set(transform)
+        self._groups = build_groups(by, num, rule, factor)
+        self._sets = name_setting(transform)
         first_k = check_positive("Pacer", "first_k", first_k)
         self._own.divide(by, num)  # nothing is refused from here on
         self.epoch = 0  # that have ended
         self.lead: float | None = None  # of the last one
         self._past: list[float] = []  # accuracy in each
         self._num_classes = 0
-        self._sums = sums.empty()
+        self._sums = make_sums()
         self._set(start, first_k)
 
     @property
     def by(self) -> str:
-        """Who has a strength of its own: "class", "sample", or "all" have one together."""
-        return "all" if self._parts is None else self._parts.by
+        """Who has a strength of its own: "class", "sample", or "all" have one overall."""
+        return "all" if self._groups is None else self._groups.by
 
     @property
     def strength(self) -> float:
@@ -249,45 +136,45 @@ class Pacer:
             remedy = "give the transform a k, or do not mix"
             refuse("Pacer", 'k "auto" is for labels of one image', "mixed labels", remedy)
         k = math.inf if self._k is None else float(self._k.read("Pacer", "k"))
-        found, row = sums.each(logits, label, k)
+        found, row = measure_batch(logits, label, k)
         if held_out and sample is not None:
             refuse("Pacer", "sample is for images that are trained on", "it with held_out")
-        part = None if held_out else check_part(self._parts, logits, label, sample)
-        if self._parts is not None and part is not None:
-            self._parts.watch(found, part)
-        self._sums = self._sums.to(found.device) + sums.summed(found, row, held_out)
+        part = None if held_out else find_groups(self._groups, logits, label, sample)
+        if self._groups is not None and part is not None:
+            self._groups.watch(found, part)
+        self._sums = self._sums.to(found.device) + sum_by_lost(found, row, held_out)
         self._num_classes = logits.shape[1]
 
     def next_epoch(self) -> None:
-        """Set the strength for the next epoch; all processes call it together."""
+        """Set the strength for the next epoch; all processes call it overall."""
         if self.epoch >= self.epochs:
             refuse("Pacer", f"there are {self.epochs} epochs", "one more", "raise epochs")
         table = all_reduce_sum(self._sums).cpu()  # the one wait for the device
         check_feedback(table, self.rule, self.epoch + 1)
-        seen = self._seen(table.double())
-        self.lead = self.rule.lead(seen)
-        k = None if self.k is None else self._next_k(table.double(), self.k, seen.chance)
-        if self._parts is not None:
-            assert isinstance(self.rule, PartsRule), "build_parts sees to it"
-            self._parts.next_epoch(self.rule, seen.chance)
+        stats = self._summarize(table.double())
+        self.lead = self.rule.lead(stats)
+        k = None if self.k is None else self._next_k(table.double(), self.k, stats.chance)
+        if self._groups is not None:
+            assert isinstance(self.rule, GroupRule), "build_groups sees to it"
+            self._groups.next_epoch(self.rule, stats.chance)
         self.epoch += 1
         self._set(self._next_strength(self.lead), k)
-        self._past.append(seen.accuracy)
-        self._sums = sums.empty(self._sums.device)
+        self._past.append(stats.accuracy)
+        self._sums = make_sums(self._sums.device)
 
     def share(self) -> None:
-        """Have the first process know what all watched; all call it together.
+        """Have the first process know what all watched; all call it overall.
 
         Only before a `state_dict` within an epoch, and only with several processes.
         """
         total = all_reduce_sum(self._sums)
         self._sums = total if is_rank_zero() else torch.zeros_like(total)
-        if self._parts is not None:
-            self._parts.share()
+        if self._groups is not None:
+            self._groups.share()
 
     def tables(self) -> dict[str, Tensor]:
         """What is known of each class or sample, in place; nothing where all have one strength."""
-        return {} if self._parts is None else self._parts.tensors()
+        return {} if self._groups is None else self._groups.tensors()
 
     def state_dict(self) -> dict[str, Any]:
         """All that the next strengths depend on, as plain values, and `tables` if there are any."""
@@ -319,35 +206,36 @@ class Pacer:
         self._sums = kept if is_rank_zero() else torch.zeros_like(kept)  # it is everybody's
         for name, table in self.tables().items():
             table.copy_(state["tables"][name])
-        if self._parts is not None:
-            self._parts.leave_to_first()
+        if self._groups is not None:
+            self._groups.leave_to_first()
         self._set(state["sigma"], state["k"])
 
     def __repr__(self) -> str:
         names = ("epochs", "rule", "least", "most", "factor")
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
         shown += f", settles={self._num_settle}"
-        own = "" if self._parts is None else f", by={self.by!r}, num={self._parts.num}"
+        own = "" if self._groups is None else f", by={self.by!r}, num={self._groups.num}"
         return f"Pacer({shown}{own}, sets={self._sets}{'' if self._k is None else ' and k'})"
 
     def _set(self, strength: float, k: float | None) -> None:
         self._reached = strength
-        scales = torch.ones((), dtype=torch.float64) if self._parts is None else self._parts.scales
+        one = torch.ones((), dtype=torch.float64)
+        scales = one if self._groups is None else self._groups.scales
         self._own.set(self._settled((strength * scales).clamp(self.least, self.most)))
         if self._k is not None and k is not None:
             self._k.set(k)
 
-    def _seen(self, table: Tensor) -> Seen:
-        augmented, held = table[: sums.BINS].sum(0), table[sums.BINS]
-        num = augmented[sums.NUM] * sums.UNIT
-        return Seen(
+    def _summarize(self, table: Tensor) -> EpochStats:
+        augmented, held = table[:BINS].sum(0), table[BINS]
+        num = augmented[NUM] * UNIT
+        return EpochStats(
             progress=(self.epoch + 1) / self.epochs,
             chance=1 / self._num_classes,
-            accuracy=float(augmented[sums.RIGHT] / augmented[sums.NUM]),
-            given=float(augmented[sums.GIVEN] / num),
-            asked=float(augmented[sums.ASKED] / num),
-            held_out=float(held[sums.RIGHT] / held[sums.NUM]) if held[sums.NUM] else None,
-            past=tuple(self._past),
+            accuracy=float(augmented[RIGHT] / augmented[NUM]),
+            confidence=float(augmented[GIVEN] / num),
+            target_confidence=float(augmented[ASKED] / num),
+            held_out_accuracy=float(held[RIGHT] / held[NUM]) if held[NUM] else None,
+            past_accuracy=tuple(self._past),
         )
 
     @property
@@ -373,7 +261,134 @@ class Pacer:
 
     def _next_k(self, table: Tensor, k: float, chance: float) -> float:
         """A step of `factor` at most toward the k that the accuracies speak for."""
-        num, right, *_, lost = table[: sums.BINS].unbind(1)
+        num, right, *_, lost = table[:BINS].unbind(1)
         some = num.clamp_min(1)
-        wanted = fit_k(lost / some / sums.UNIT, right / some, num, chance)
+        wanted = fit_k(lost / some / UNIT, right / some, num, chance)
         return k if wanted is None else min(max(wanted, k / self.factor), k * self.factor)
+
+
+def check_auto(transform: Any) -> Paced:
+    """What the transform's strength is set by."""
+    if not isinstance(transform, SoftTransform):
+        remedy = 'such as SoftCrop(sigma="auto")'
+        refuse("Pacer", "the transform must be a soft one", describe(transform), remedy)
+    if transform.paceable is None:
+        remedy = 'such as the sigma of SoftCrop(sigma="auto"); its class must name it as paceable'
+        refuse("Pacer", "the transform must have a strength to set", transform.name, remedy)
+    name = transform.paceable.name
+    strength = getattr(transform, name)
+    if not isinstance(strength, Paced):
+        refuse("Pacer", f'{name} of {transform.name} must be "auto"', strength)
+    return strength
+
+
+def check_limits(
+    transform: SoftTransform[Any], first: float | None, least: float | None, most: float | None
+) -> tuple[float, float, float]:
+    """First, least and most as given, else the transform's own; a first outside is refused."""
+    own = transform.paceable
+    assert own is not None, "check_auto sees to it"
+    low, high = (
+        check_positive("Pacer", name, own_limit if given is None else given)
+        for name, given, own_limit in (("least", least, own.least), ("most", most, own.most))
+    )
+    if low > high:
+        rule = f"least must be at most {high:g}, which most is"
+        refuse("Pacer", rule, low, f"{transform.name} has {own.least:g} and {own.most:g}")
+    if high > own.limit:
+        rule = f"most must be at most {own.limit:g} for {own.name} of {transform.name}"
+        refuse("Pacer", rule, most)
+    start = min(max(own.least, low), high) if first is None else first
+    if not low <= check_positive("Pacer", "first", start) <= high:
+        refuse("Pacer", f"first must be in {low:g}..{high:g}", first)
+    return float(start), low, high
+
+
+def check_factor(factor: float) -> float:
+    """Refuse steps that change nothing."""
+    if check_positive("Pacer", "factor", factor) <= 1:
+        refuse("Pacer", "factor must be above 1", factor)
+    return float(factor)
+
+
+def check_rule(rule: Any) -> Rule:
+    """Return `rule` if it is one: not its name, nor its class."""
+    if isinstance(rule, type) or not isinstance(rule, Rule):
+        remedy = "such as softaug.pacing.AccuracyLine()"
+        refuse("Pacer", "rule must be a rule of softaug.pacing", describe(rule), remedy)
+    return rule
+
+
+def check_auto_k(transform: SoftTransform[Any], rule: Rule) -> Paced | None:
+    """What the transform's k is set by; None where it is fixed."""
+    if not isinstance(transform.k, Paced):
+        return None
+    if not rule.finds_k:
+        remedy = "use ConfidenceMatch, or give the transform a k"
+        refuse("Pacer", 'k "auto" must have a rule that finds one', rule, remedy)
+    return transform.k
+
+
+def name_setting(transform: SoftTransform[Any]) -> str:
+    """In words: a sigma, of whatever transform, or the strength of this one."""
+    own = transform.paceable
+    assert own is not None, "check_auto sees to it"
+    return own.name if own == SIGMA else f"{own.name} of {transform.name}"
+
+
+def build_groups(by: str, num: int | None, rule: Rule, factor: float) -> GroupScales | None:
+    """What each class or sample has of its own; None where all have one strength."""
+    check_choice("Pacer", "by", by, BY)
+    if by == "all":
+        if num is not None:
+            refuse("Pacer", 'num is for by "class" or "sample"', num)
+        return None
+    if num is None:
+        what = "classes" if by == "class" else "training samples"
+        refuse("Pacer", f'by "{by}" must have a num', None, f"give the number of {what}")
+    if not isinstance(rule, GroupRule):
+        remedy = "use AccuracyHold, AccuracyLine or ConfidenceMatch"
+        refuse("Pacer", f'by "{by}" must have a rule that tells them apart', rule, remedy)
+    return GroupScales(by, check_whole("Pacer", "num", num, least=2), factor**0.5)
+
+
+def find_groups(
+    groups: GroupScales | None, logits: Tensor, label: AnyLabel, sample: Tensor | None
+) -> Tensor | None:
+    """Which class or sample each of a batch is of, [B]; None where all have one strength."""
+    by = "all" if groups is None else groups.by
+    if sample is not None and by != "sample":
+        refuse("Pacer", 'sample is for by "sample"', f'it with by "{by}"')
+    if groups is None:
+        return None
+    if groups.by == "sample":
+        return _check_samples(groups.num, logits, label, sample)
+    if logits.shape[1] != groups.num:
+        refuse("Pacer", f"logits must be of num = {groups.num} classes", logits.shape[1])
+    labels = get_main_label(label)
+    assert isinstance(labels, Tensor), "they have been checked"
+    return labels.long()
+
+
+def _check_samples(num: int, logits: Tensor, label: AnyLabel, sample: Any) -> Tensor:
+    if isinstance(label, MixedLabel):
+        remedy = 'use by "class", or do not mix'
+        refuse("Pacer", 'by "sample" is for labels of one image', "mixed labels", remedy)
+    if not isinstance(sample, Tensor) or sample.shape != logits.shape[:1]:
+        remedy = "watch(logits, label, sample=index), with the index of the draws' key"
+        rule = f'by "sample" must have a sample for each of the {len(logits)} logits'
+        refuse("Pacer", rule, describe(sample), remedy)
+    check_integers("Pacer", "sample", sample)
+    check_inside("Pacer", f"sample must be in 0..{num - 1}", sample, num)
+    return send(sample, logits.device).long()
+
+
+def check_feedback(table: Tensor, rule: Rule, epoch: int) -> None:
+    """Refuse the sums of an `epoch` that nothing was watched of."""
+    if not table[:BINS, NUM].any():
+        remedy = "call watch(logits, label) after each batch, before next_epoch()"
+        refuse("Pacer", "each epoch must be watched", f"nothing in epoch {epoch}", remedy)
+    if rule.needs_held_out and not table[BINS, NUM]:
+        remedy = "call watch(logits, labels, held_out=True) on clean images"
+        rule_needs = f"{type(rule).__name__} needs images that are not trained on"
+        refuse("Pacer", rule_needs, f"none in epoch {epoch}", remedy)

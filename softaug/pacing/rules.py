@@ -9,27 +9,27 @@ from torch import Tensor
 
 from softaug.checks import check_share, describe, refuse
 
-_BY_HEART = 20  # epochs, after which more of them teach a network its images, not its task
+_MEMORIZING_EPOCH = 20  # epochs, after which more of them teach a network its images, not its task
 
 
-class Seen(NamedTuple):
+class EpochStats(NamedTuple):
     """What an epoch showed."""
 
     progress: float  # share of all epochs that have ended
     chance: float  # accuracy of a guess
     accuracy: float  # on augmented images
-    given: float  # mean probability of the true class, on augmented images
-    asked: float  # mean of what their targets give it
-    held_out: float | None  # accuracy on clean images that are not trained on
-    past: tuple[float, ...] = ()  # accuracy in each epoch before, on augmented images
+    confidence: float  # mean probability of the true class, on augmented images
+    target_confidence: float  # mean of what their targets give it
+    held_out_accuracy: float | None  # accuracy on clean images that are not trained on
+    past_accuracy: tuple[float, ...] = ()  # accuracy in each epoch before, on augmented images
 
 
-class Means(NamedTuple):
-    """Means over images: of each class or sample [num], or of all together."""
+class GroupMeans(NamedTuple):
+    """GroupMeans over images: of each class or sample [num], or of all overall."""
 
     accuracy: Tensor
-    given: Tensor  # probability of the true class
-    asked: Tensor  # what targets give it
+    confidence: Tensor  # probability of the true class
+    target_confidence: Tensor  # what targets give it
 
 
 @runtime_checkable
@@ -44,15 +44,15 @@ class Rule(Protocol):
     def finds_k(self) -> bool:
         """Whether a k that is "auto" is fitted."""
 
-    def lead(self, seen: Seen) -> float:
+    def lead(self, stats: EpochStats) -> float:
         """How far training is ahead, as a share of the images or a probability."""
 
 
 @runtime_checkable
-class PartsRule(Rule, Protocol):
+class GroupRule(Rule, Protocol):
     """A rule that tells classes, or samples, apart."""
 
-    def ahead(self, own: Means, together: Means, chance: float) -> Tensor:
+    def ahead(self, group: GroupMeans, overall: GroupMeans, chance: float) -> Tensor:
         """Above 0 for those that are further than all together, below 0 for those behind."""
 
 
@@ -60,8 +60,8 @@ class PartsRule(Rule, Protocol):
 class AccuracyLine:
     """Ahead while accuracy on augmented images is above a line from chance to `goal`.
 
-    >>> seen = Seen(progress=0.5, chance=0.1, accuracy=0.7, given=0.6, asked=1.0, held_out=None)
-    >>> round(AccuracyLine(goal=0.9).lead(seen), 3)  # half way the line is at 0.5
+    >>> stats = EpochStats(0.5, 0.1, 0.7, 0.6, 1.0, held_out_accuracy=None)
+    >>> round(AccuracyLine(goal=0.9).lead(stats), 3)  # half way the line is at 0.5
     0.2
     """
 
@@ -72,12 +72,12 @@ class AccuracyLine:
     def __post_init__(self) -> None:
         check_share("AccuracyLine", "goal", self.goal)
 
-    def lead(self, seen: Seen) -> float:
-        line = seen.chance + (self.goal - seen.chance) * seen.progress
-        return seen.accuracy - line
+    def lead(self, stats: EpochStats) -> float:
+        line = stats.chance + (self.goal - stats.chance) * stats.progress
+        return stats.accuracy - line
 
-    def ahead(self, own: Means, together: Means, chance: float) -> Tensor:
-        return own.accuracy - together.accuracy
+    def ahead(self, group: GroupMeans, overall: GroupMeans, chance: float) -> Tensor:
+        return group.accuracy - overall.accuracy
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,8 @@ class AccuracyHold:
     network learns is spent on going farther. Nothing is said about how high an accuracy is, so
     the rule is the same for 10 classes and for 1,000, for few epochs and for many.
 
-    >>> seen = Seen(0.75, chance=0.1, accuracy=0.7, given=0.6, asked=1.0, held_out=None)
-    >>> round(AccuracyHold(since=0.5).lead(seen._replace(past=(0.4, 0.6))), 3)  # the third of four
+    >>> stats = EpochStats(0.75, 0.1, 0.7, 0.6, 1.0, None, past_accuracy=(0.4, 0.6))
+    >>> round(AccuracyHold(since=0.5).lead(stats), 3)  # the third of four
     0.1
     """
 
@@ -102,10 +102,10 @@ class AccuracyHold:
         if self.since is not None:
             check_share("AccuracyHold", "since", self.since)
 
-    def lead(self, seen: Seen) -> float:
-        ended = len(seen.past) + 1
-        held = self.held(epochs=round(ended / seen.progress))
-        return seen.accuracy - seen.past[held - 1] if ended > held else 0.0
+    def lead(self, stats: EpochStats) -> float:
+        ended = len(stats.past_accuracy) + 1
+        held = self.held(epochs=round(ended / stats.progress))
+        return stats.accuracy - stats.past_accuracy[held - 1] if ended > held else 0.0
 
     def held(self, epochs: int) -> int:
         """The epoch whose accuracy is held, counted from 1.
@@ -113,11 +113,11 @@ class AccuracyHold:
         >>> [AccuracyHold().held(epochs) for epochs in (15, 40, 120)]
         [8, 20, 20]
         """
-        share, latest = (0.5, _BY_HEART) if self.since is None else (self.since, epochs)
+        share, latest = (0.5, _MEMORIZING_EPOCH) if self.since is None else (self.since, epochs)
         return min(max(math.floor(share * epochs + 0.5), 1), latest)
 
-    def ahead(self, own: Means, together: Means, chance: float) -> Tensor:
-        return own.accuracy - together.accuracy
+    def ahead(self, group: GroupMeans, overall: GroupMeans, chance: float) -> Tensor:
+        return group.accuracy - overall.accuracy
 
 
 @dataclass(frozen=True)
@@ -138,9 +138,9 @@ class HeldOutGap:
         if not (math.isfinite(self.margin) and -1 <= self.margin <= 1):
             refuse("HeldOutGap", "margin must be a number in -1..1", self.margin)
 
-    def lead(self, seen: Seen) -> float:
-        assert seen.held_out is not None, "the pacer sees to it"
-        return seen.accuracy - seen.held_out - self.margin
+    def lead(self, stats: EpochStats) -> float:
+        assert stats.held_out_accuracy is not None, "the pacer sees to it"
+        return stats.accuracy - stats.held_out_accuracy - self.margin
 
 
 @dataclass(frozen=True)
@@ -160,17 +160,19 @@ class ConfidenceMatch:
     def __post_init__(self) -> None:
         check_share("ConfidenceMatch", "goal", self.goal)
 
-    def lead(self, seen: Seen) -> float:
-        return (seen.given - seen.chance) - self.goal * seen.progress * (seen.asked - seen.chance)
+    def lead(self, stats: EpochStats) -> float:
+        return (stats.confidence - stats.chance) - self.goal * stats.progress * (
+            stats.target_confidence - stats.chance
+        )
 
-    def ahead(self, own: Means, together: Means, chance: float) -> Tensor:
-        """What is given over the share of what is asked that all together give.
+    def ahead(self, group: GroupMeans, overall: GroupMeans, chance: float) -> Tensor:
+        """How far confidence is above the share of the target's that all groups together reach.
 
-        Leads themselves would not do: less is asked where less is visible, so while all lag, the
-        lag is small merely where crops are strong, and these would be made stronger.
+        The lead itself would not do: targets ask for less where less is visible, so while all lag,
+        the lag is small merely where crops are strong, and these would be made stronger.
         """
-        share = (together.given - chance) / (together.asked - chance).clamp_min(1e-9)
-        return (own.given - chance) - share * (own.asked - chance)
+        share = (overall.confidence - chance) / (overall.target_confidence - chance).clamp_min(1e-9)
+        return (group.confidence - chance) - share * (group.target_confidence - chance)
 
 
 LEAST_K, MOST_K = 0.5, 8.0

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from softaug.checks import describe, refuse
 from softaug.label import MixedLabel, SoftLabel, get_main_label
-from softaug.pacing.rules import Means, PartsRule
+from softaug.pacing.rules import GroupMeans, GroupRule
 from softaug.softening import all_reduce_sum, confidence, is_rank_zero
 from softaug.tensor_checks import check_inside, check_integers
 
@@ -19,13 +19,13 @@ UNIT = 2**32  # shares are added up as whole numbers of 1 / UNIT: exact, in what
 AnyLabel = Tensor | SoftLabel | MixedLabel
 
 
-def empty(device: torch.device | str = "cpu") -> Tensor:
+def make_sums(device: torch.device | str = "cpu") -> Tensor:
     """Sums of no image: [BINS + 1, 5] int64."""
     return torch.zeros(BINS + 1, 5, dtype=torch.int64, device=device)
 
 
 @torch.no_grad()
-def each(logits: Tensor, label: AnyLabel, k: float = math.inf) -> tuple[Tensor, Tensor]:
+def measure_batch(logits: Tensor, label: AnyLabel, k: float = math.inf) -> tuple[Tensor, Tensor]:
     """Of each image the five numbers [B, 5] and its row [B], on the device of `logits`.
 
     `k` is the curve by which the labels were softened; it tells what share of an image was
@@ -41,10 +41,10 @@ def each(logits: Tensor, label: AnyLabel, k: float = math.inf) -> tuple[Tensor, 
     return found, (lost * BINS).long().clamp(0, BINS - 1)
 
 
-def summed(found: Tensor, row: Tensor, held_out: bool = False) -> Tensor:
-    """Sums [BINS + 1, 5] of what `each` gives, without waiting for the device."""
+def sum_by_lost(found: Tensor, row: Tensor, held_out: bool = False) -> Tensor:
+    """Sums [BINS + 1, 5] of what `measure_batch` gives, without waiting for the device."""
     row = torch.full_like(row, BINS) if held_out else row
-    return empty(found.device).index_add_(0, row, found)
+    return make_sums(found.device).index_add_(0, row, found)
 
 
 def _whole(share: Tensor) -> Tensor:
@@ -92,17 +92,17 @@ DOUBLING = 1000  # levels are whole thousandths of a doubling, so that all adds 
 _SCALES = torch.tensor(
     [2 ** (level / DOUBLING) for level in range(-DOUBLING, DOUBLING + 1)], dtype=torch.float64
 )
-AHEAD = 0.5  # in probability, is worth a doubling
+LEAD_OF_DOUBLING = 0.5  # in probability, is worth a doubling
 # Tenths of a mean that an epoch leaves to the epochs before it. A class shows many images in an
 # epoch, a sample only one, which tells little.
-KEPT = {"class": 0, "sample": 7}
+HISTORY_TENTHS = {"class": 0, "sample": 7}
 _UNITS = torch.tensor([UNIT, UNIT, 1, 1])  # images are counted in the unit of shares
 
 
-class Parts:
+class GroupScales:
     """A scale for each of `num` classes or samples, within 1/2..2 and of geometric mean 1.
 
-    One that is ahead of all together by a probability of x has 2^(2x) as its aim. After each
+    One that is ahead of all overall by a probability of x has 2^(2x) as its aim. After each
     epoch in which it was seen it takes a step of at most `factor` toward it. The tables are
     whole numbers: exact in any order, in any number of processes.
     """
@@ -124,20 +124,20 @@ class Parts:
         self._sums = self._sums.to(found.device)
         self._sums.index_add_(0, part, found[:, :LOST])
 
-    def next_epoch(self, rule: PartsRule, chance: float) -> None:
-        """Set the scales for the next epoch; all processes call it together."""
+    def next_epoch(self, rule: GroupRule, chance: float) -> None:
+        """Set the scales for the next epoch; all processes call it overall."""
         new = all_reduce_sum(self._sums).cpu() * _UNITS
-        seen, kept = new[:, NUM] > 0, KEPT[self.by]
+        seen, kept = new[:, NUM] > 0, HISTORY_TENTHS[self.by]
         mean = (kept * self._history + (10 - kept) * new) // 10
         self._history.copy_(mean.where(seen[:, None], self._history))
         ahead = rule.ahead(_means(self._history), _means(self._history.sum(0)), chance)
-        aim = (DOUBLING * (ahead / AHEAD).clamp(-1, 1)).round().long()
+        aim = (DOUBLING * (ahead / LEAD_OF_DOUBLING).clamp(-1, 1)).round().long()
         step = (aim - self._levels).clamp(-self._step, self._step) * seen
-        self._levels.copy_(centred(self._levels + step))
+        self._levels.copy_(center_levels(self._levels + step))
         self._sums.zero_()
 
     def share(self) -> None:
-        """Have the first process know what all watched; all call it together."""
+        """Have the first process know what all watched; all call it overall."""
         self._sums.copy_(all_reduce_sum(self._sums))
         self.leave_to_first()
 
@@ -151,12 +151,12 @@ class Parts:
         return {"sums": self._sums, "history": self._history, "levels": self._levels}
 
 
-def centred(levels: Tensor) -> Tensor:
+def center_levels(levels: Tensor) -> Tensor:
     """Levels within one doubling, all shifted alike until their mean is 0 (or just below).
 
-    >>> centred(torch.tensor([0, 100, 200]))
+    >>> center_levels(torch.tensor([0, 100, 200]))
     tensor([-100,    0,  100])
-    >>> centred(torch.tensor([-1100, 0, 900]))
+    >>> center_levels(torch.tensor([-1100, 0, 900]))
     tensor([-1000,    50,   950])
     """
 
@@ -167,8 +167,8 @@ def centred(levels: Tensor) -> Tensor:
     return shifted(shifts[bisect_left(shifts, 0, key=lambda by: -int(shifted(by).sum()))])
 
 
-def _means(table: Tensor) -> Means:
-    """Means of sums [..., 4]; 0 where there is no image."""
+def _means(table: Tensor) -> GroupMeans:
+    """GroupMeans of sums [..., 4]; 0 where there is no image."""
     num = table[..., NUM].clamp_min(1)
     columns = (RIGHT, GIVEN, ASKED)
-    return Means(*(table[..., column] / num for column in columns))
+    return GroupMeans(*(table[..., column] / num for column in columns))

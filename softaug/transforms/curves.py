@@ -90,10 +90,10 @@ class TableCurve:
 AnyCurve = Curve | TableCurve
 
 
-def left(
+def apply_curve(
     curve: AnyCurve, strength: Tensor, visible: Tensor, label: Tensor | int | None = None
 ) -> Tensor:
-    """What is retained after an operation of this strength that leaves `visible` in frame."""
+    """Return what is retained after an operation that leaves `visible` in frame."""
     return curve(strength.abs() if curve.of == "strength" else 1 - visible, label)
 
 
@@ -107,18 +107,6 @@ def _check_shares(name: str, numbers: tuple[float, ...]) -> None:
 def _tensor(numbers: tuple[float, ...], like: Tensor) -> Tensor:
     return send(torch.tensor(numbers, dtype=like.dtype), like.device)
 
-
-__all__ = [
-    "NAIVE",
-    "SHIPPED",
-    "AnyCurve",
-    "Curve",
-    "TableCurve",
-    "check_curves",
-    "find_curves",
-    "read_curves",
-    "write_curves",
-]
 
 Curves = Mapping[str, AnyCurve]
 

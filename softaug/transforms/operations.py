@@ -14,7 +14,7 @@ from torch import Tensor
 from softaug.checks import check_choice, describe, refuse
 from softaug.tensor_checks import check_images, eager_on_cpu
 from softaug.transforms import photometric
-from softaug.transforms.affine import measure_visible, render
+from softaug.transforms.affine import measure_visible, render_affine
 from softaug.transforms.base import Fill, check_fill, make_fill
 
 Map = Callable[[Tensor, int, int], Tensor]
@@ -98,7 +98,7 @@ OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _
 
 
 def apply_operation(name: str, images: Tensor, strength: Tensor, fill: Fill = 0) -> Tensor:
-    """The images [B, C, H, W] after one operation, each with its own strength [B].
+    """Apply one operation to the images [B, C, H, W], each with its own strength [B].
 
     `fill` is put where there is no image: a number, one per channel, or "mean".
     """
@@ -108,13 +108,13 @@ def apply_operation(name: str, images: Tensor, strength: Tensor, fill: Fill = 0)
     operation = OPERATIONS[name]
     if operation.source is not None:
         maps = operation.source(strength, images.shape[-2], images.shape[-1])
-        return render(images, maps, make_fill("apply_operation", fill, images))
+        return render_affine(images, maps, make_fill("apply_operation", fill, images))
     return images if operation.change is None else operation.change(images, strength)
 
 
-def in_frame(name: str, strength: Tensor, height: int, width: int) -> Tensor:
-    """Share of the image's area that the operation leaves in the frame, [B], exactly."""
-    check_choice("in_frame", "name", name, tuple(OPERATIONS))
+def measure_in_frame(name: str, strength: Tensor, height: int, width: int) -> Tensor:
+    """Measure the exact share of the image's area that the operation leaves in frame, [B]."""
+    check_choice("measure_in_frame", "name", name, tuple(OPERATIONS))
     source = OPERATIONS[name].source
     if source is None:
         return torch.ones_like(strength)
@@ -181,7 +181,7 @@ def apply_each(who: str, images: Tensor, operation: Tensor, strength: Tensor, fi
 
     def move(some: Tensor, operation: Tensor, strength: Tensor) -> Tensor:
         maps = source_maps(operation, strength, images.shape[-2], images.shape[-1])
-        return render(some, maps, make_fill(who, fill, some))
+        return render_affine(some, maps, make_fill(who, fill, some))
 
     moving = torch.zeros_like(operation, dtype=torch.bool)
     for index in _MOVING:
@@ -195,12 +195,12 @@ def apply_each(who: str, images: Tensor, operation: Tensor, strength: Tensor, fi
 
 
 def measure_visible_each(operation: Tensor, strength: Tensor, height: int, width: int) -> Tensor:
-    """What each operation leaves in the frame, [B]: 1 for those that move nothing."""
+    """Measure what each operation leaves in the frame, [B]: 1 for those that move nothing."""
     return measure_visible(source_maps(operation, strength, height, width), height, width)
 
 
 def source_maps(operation: Tensor, strength: Tensor, height: int, width: int) -> Tensor:
-    """The map to the source of each image's operation, [B, 2, 3]; identity for most."""
+    """Return the map to the source of each image's operation, [B, 2, 3]; identity for most."""
     maps = torch.eye(2, 3, dtype=strength.dtype, device=strength.device).expand(len(strength), 2, 3)
     for index, source in _MOVING.items():
         chosen = (operation == index).view(-1, 1, 1)

@@ -9,7 +9,7 @@ from torch import Tensor
 from softaug.checks import check_choice, check_whole, describe, refuse
 from softaug.draws import send
 from softaug.transforms.base import Fill, SoftTransform, check_fill
-from softaug.transforms.curves import AnyCurve, find_curves, left
+from softaug.transforms.curves import AnyCurve, apply_curve, find_curves
 from softaug.transforms.operations import OPERATIONS, apply_each, measure_visible_each
 from softaug.transforms.strength import STRENGTH, Auto, Samples, check_strength
 
@@ -130,7 +130,7 @@ class SoftPolicy(SoftTransform[PolicyParams]):
         kept = torch.ones_like(params.strength)
         for index, name in enumerate(OPERATIONS):
             if (curve := self._curves.get(name)) is not None:
-                here = left(curve, params.strength, params.in_frame, label)
+                here = apply_curve(curve, params.strength, params.in_frame, label)
                 kept = torch.where(params.operation == index, here, kept)
         return kept.prod(dim=1)
 

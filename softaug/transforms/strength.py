@@ -12,10 +12,20 @@ from softaug.draws import has_float64, send
 from softaug.tensor_checks import check_inside, check_integers
 
 AUTO = "auto"
+
+
 Auto = Literal["auto"]
+
+
 By = Literal["all", "class", "sample"]  # who has a number of its own
+
+
 BY = ("all", "class", "sample")
+
+
 PLACES = {"class": "labels", "sample": "key.index"}  # in a table of such numbers
+
+
 REMEDIES = {"class": "draw(images, labels=labels)", "sample": "key=DrawKey(seed, epoch, index)"}
 
 
@@ -29,6 +39,8 @@ class Paceable(NamedTuple):
 
 
 SIGMA = Paceable("sigma", 0.05, 0.3)
+
+
 STRENGTH = Paceable("strength", 0.1, 1.0, limit=1.0)  # multiplies what a transform draws
 
 
@@ -90,25 +102,6 @@ class Paced:
         return repr(AUTO)
 
 
-def _shared(shape: tuple[int, ...]) -> Tensor:
-    """No number yet, where loader workers will see it."""
-    values = torch.full(shape, math.nan, dtype=torch.float64)
-    values.share_memory_()  # type: ignore[no-untyped-call]
-    return values
-
-
-def _rows(who: str, reason: str, by: By, samples: Samples, num: int) -> Tensor:
-    """Where in the table these `num` samples are, [B], on a device that has float64."""
-    given = samples.label if by == "class" else samples.index
-    if given is None:
-        refuse(who, f"{reason}, so {PLACES[by]} must be given", "none", REMEDIES[by])
-    rows = torch.as_tensor(given).reshape(-1)
-    check_integers(who, PLACES[by], rows)
-    if len(rows) != num:
-        refuse(who, f"{PLACES[by]} must be one for each of the {num} images", describe(given))
-    return (rows if has_float64(rows.device) else rows.cpu()).long()
-
-
 def check_strength(who: str, paceable: Paceable, value: Any) -> "float | Paced":
     """Return a number above 0 as a float, "auto" as what a pacer sets."""
     if isinstance(value, str) and value == AUTO:
@@ -127,3 +120,22 @@ def read_strength(
 ) -> float | Tensor:
     """Read a setting: one number for all samples, or one for each, [B] beside `like`."""
     return value.look_up(who, name, samples, like) if isinstance(value, Paced) else value
+
+
+def _shared(shape: tuple[int, ...]) -> Tensor:
+    """No number yet, where loader workers will see it."""
+    values = torch.full(shape, math.nan, dtype=torch.float64)
+    values.share_memory_()  # type: ignore[no-untyped-call]
+    return values
+
+
+def _rows(who: str, reason: str, by: By, samples: Samples, num: int) -> Tensor:
+    """Where in the table these `num` samples are, [B], on a device that has float64."""
+    given = samples.label if by == "class" else samples.index
+    if given is None:
+        refuse(who, f"{reason}, so {PLACES[by]} must be given", "none", REMEDIES[by])
+    rows = torch.as_tensor(given).reshape(-1)
+    check_integers(who, PLACES[by], rows)
+    if len(rows) != num:
+        refuse(who, f"{PLACES[by]} must be one for each of the {num} images", describe(given))
+    return (rows if has_float64(rows.device) else rows.cpu()).long()

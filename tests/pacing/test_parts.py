@@ -8,7 +8,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from softaug import DrawKey, MixedLabel, Pacer, SoftCrop
 from softaug.pacing import AccuracyHold, AccuracyLine, ConfidenceMatch, HeldOutGap
-from softaug.pacing.statistics import DOUBLING, centred
+from softaug.pacing.statistics import DOUBLING, center_levels
 
 LABELS = torch.arange(10)
 STEP = 2**0.101  # the square root of 1.15, in whole thousandths of a doubling
@@ -95,7 +95,7 @@ def test_scales_settle_where_the_distance_says():
     for _ in range(30):
         pacer.watch(torch.eye(2)[torch.where(right, labels, 1 - labels)], labels)
         pacer.next_epoch()
-    scales = (pacer.strengths / pacer.strength).log2()  # right in 0.6 and 0.4, together in 0.5
+    scales = (pacer.strengths / pacer.strength).log2()  # right in 0.6 and 0.4, overall in 0.5
     assert scales.tolist() == pytest.approx([0.2, -0.2], abs=0.002)
 
 
@@ -132,13 +132,13 @@ def test_samples_that_are_not_seen_stay_where_they_are_among_others():
 
 def test_a_batch_in_any_parts_and_order_leads_to_the_same_tables():
     right, order = LABELS % 3 > 0, torch.randperm(10, generator=torch.Generator().manual_seed(0))
-    whole, parts = (paced("sample", ConfidenceMatch()) for _ in range(2))
+    whole, groups = (paced("sample", ConfidenceMatch()) for _ in range(2))
     after(whole, right)
     for rows in order.split([1, 6, 3]):
-        parts.watch(answers(right)[rows], LABELS[rows], sample=LABELS[rows])
-    parts.next_epoch()
+        groups.watch(answers(right)[rows], LABELS[rows], sample=LABELS[rows])
+    groups.next_epoch()
     for name, table in whole.tables().items():
-        assert torch.equal(table, parts.tables()[name])
+        assert torch.equal(table, groups.tables()[name])
 
 
 def test_a_mixed_image_counts_for_the_class_of_its_larger_share():
@@ -174,7 +174,7 @@ def test_levels_are_shifted_until_they_even_out_within_a_doubling():
     generator = torch.Generator().manual_seed(0)
     for num in (2, 3, 50):
         levels = torch.randint(-1300, 1300, (num,), generator=generator)
-        found = centred(levels)
+        found = center_levels(levels)
         assert found.abs().max() <= DOUBLING
         assert -num < found.sum() <= 0
         inside = found.abs() < DOUBLING

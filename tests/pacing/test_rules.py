@@ -7,13 +7,20 @@ from softaug.pacing import (
     AccuracyHold,
     AccuracyLine,
     ConfidenceMatch,
+    EpochStats,
+    GroupMeans,
+    GroupRule,
     HeldOutGap,
-    Means,
-    PartsRule,
-    Seen,
 )
 
-SEEN = Seen(progress=0.5, chance=0.1, accuracy=0.6, given=0.4, asked=0.8, held_out=0.7)
+SEEN = EpochStats(
+    progress=0.5,
+    chance=0.1,
+    accuracy=0.6,
+    confidence=0.4,
+    target_confidence=0.8,
+    held_out_accuracy=0.7,
+)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +35,7 @@ def test_the_accuracy_line_goes_from_chance_to_its_goal(progress, accuracy, lead
 def leads(rule, accuracies):
     """After each epoch."""
     seen = [
-        SEEN._replace(progress=(epoch + 1) / len(accuracies), accuracy=now, past=past)
+        SEEN._replace(progress=(epoch + 1) / len(accuracies), accuracy=now, past_accuracy=past)
         for epoch, now in enumerate(accuracies)
         for past in [tuple(accuracies[:epoch])]
     ]
@@ -67,7 +74,7 @@ def test_the_confidence_given_is_matched_to_a_growing_share_of_what_is_asked():
 
 def test_a_network_that_gives_what_is_asked_is_ahead_until_the_end_at_any_softness():
     for asked in (0.3, 0.7, 1.0):
-        seen = SEEN._replace(given=asked, asked=asked, progress=0.99)
+        seen = SEEN._replace(confidence=asked, target_confidence=asked, progress=0.99)
         assert ConfidenceMatch(goal=1).lead(seen) > 0
         assert ConfidenceMatch(goal=1).lead(seen._replace(progress=1)) == pytest.approx(0)
 
@@ -92,9 +99,9 @@ def test_a_margin_that_is_no_difference_of_shares_is_refused(margin):
 
 
 def test_accuracy_is_ahead_of_that_of_all_together():
-    own = Means(torch.tensor([0.2, 0.5, 0.9]), torch.zeros(3), torch.ones(3))
-    together = Means(torch.tensor(0.5), torch.tensor(0.0), torch.tensor(1.0))
-    assert AccuracyLine().ahead(own, together, 0.1).tolist() == pytest.approx([-0.3, 0, 0.4])
+    own = GroupMeans(torch.tensor([0.2, 0.5, 0.9]), torch.zeros(3), torch.ones(3))
+    overall = GroupMeans(torch.tensor(0.5), torch.tensor(0.0), torch.tensor(1.0))
+    assert AccuracyLine().ahead(own, overall, 0.1).tolist() == pytest.approx([-0.3, 0, 0.4])
 
 
 @pytest.mark.parametrize("share", [0.2, 0.9])
@@ -102,12 +109,12 @@ def test_who_gives_the_common_share_of_what_is_asked_is_level_at_any_softness(sh
     asked = torch.tensor([0.2, 0.5, 1.0, 1.0], dtype=torch.float64)
     given = 0.1 + share * (asked - 0.1)
     given[3] += 0.05
-    own = Means(torch.ones(4), given, asked)
-    together = Means(torch.tensor(1.0), 0.1 + share * (asked.mean() - 0.1), asked.mean())
-    found = ConfidenceMatch().ahead(own, together, 0.1)
+    own = GroupMeans(torch.ones(4), given, asked)
+    overall = GroupMeans(torch.tensor(1.0), 0.1 + share * (asked.mean() - 0.1), asked.mean())
+    found = ConfidenceMatch().ahead(own, overall, 0.1)
     assert found.tolist() == pytest.approx([0, 0, 0, 0.05])
 
 
 def test_a_gap_to_held_out_images_tells_no_parts_apart():
-    assert not isinstance(HeldOutGap(), PartsRule)
-    assert isinstance(ConfidenceMatch(), PartsRule)
+    assert not isinstance(HeldOutGap(), GroupRule)
+    assert isinstance(ConfidenceMatch(), GroupRule)

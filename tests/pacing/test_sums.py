@@ -4,12 +4,11 @@ import pytest
 import torch
 
 from softaug import MixedLabel, SoftLabel, confidence, retained
-from softaug.pacing import statistics as sums
-from softaug.pacing.statistics import BINS, UNIT, each, empty
+from softaug.pacing.statistics import BINS, UNIT, make_sums, measure_batch, sum_by_lost
 
 
 def summed(logits, label, k=math.inf, held_out=False):
-    return sums.summed(*each(logits, label, k), held_out)
+    return sum_by_lost(*measure_batch(logits, label, k), held_out)
 
 
 def batch(num=40, num_classes=4):
@@ -51,8 +50,8 @@ def test_a_batch_in_any_parts_and_order_has_the_same_sums_to_the_bit():
     logits, labels, visible = batch()
     whole = summed(logits, SoftLabel(labels, visible), 2.0)
     order = torch.randperm(40, generator=torch.Generator().manual_seed(1))
-    parts = order.split([1, 17, 22])
-    again = sum(summed(logits[p], SoftLabel(labels[p], visible[p]), 2.0) for p in parts)
+    groups = order.split([1, 17, 22])
+    again = sum(summed(logits[p], SoftLabel(labels[p], visible[p]), 2.0) for p in groups)
     assert torch.equal(whole, again)
 
 
@@ -105,5 +104,5 @@ def test_bad_answers_are_refused(logits, labels, message):
 
 
 def test_no_image_sums_to_nothing():
-    assert empty().shape == (BINS + 1, 5)
-    assert empty().eq(0).all()
+    assert make_sums().shape == (BINS + 1, 5)
+    assert make_sums().eq(0).all()

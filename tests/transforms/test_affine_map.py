@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torchvision.transforms.v2 import functional as theirs
 
-from softaug.transforms.affine import build_inverse_map, measure_visible, render
+from softaug.transforms.affine import build_inverse_map, measure_visible, render_affine
 
 IDENTITY = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
 
@@ -102,13 +102,13 @@ def test_shares_are_shares(seed, height, width):
 
 def test_the_identity_renders_the_image():
     image = coded(5, 6)
-    assert torch.equal(render(image, maps(IDENTITY), torch.zeros(1, 1, 1, 1)), image)
+    assert torch.equal(render_affine(image, maps(IDENTITY), torch.zeros(1, 1, 1, 1)), image)
 
 
 def test_shift_scale_and_quarter_turn_render_the_pixels_they_should():
     image, fill = coded(2, 2), torch.full((1, 1, 1, 1), 9.0)
     rows = [[[1, 0, 1], [0, 1, 0]], [[0, -1, 0], [1, 0, 0]], [[1, 0, 0], [0, 1, -1]]]
-    out = render(image.expand(3, 1, 2, 2), maps(*rows), fill)
+    out = render_affine(image.expand(3, 1, 2, 2), maps(*rows), fill)
     assert out[:, 0].tolist() == [[[2, 9], [4, 9]], [[2, 4], [1, 3]], [[9, 9], [1, 2]]]
 
 
@@ -121,7 +121,9 @@ def test_pixels_are_torchvisions(seed):
     shift, scale = torch.stack([dx, dy], 1).round(), 1.2 + scale / 30
     shear = torch.stack([shear_x, shear_y], 1)
     fill = torch.tensor([7, 8, 9], dtype=torch.uint8).view(1, 3, 1, 1)
-    ours = render(images, build_inverse_map(angle.deg2rad(), shift, scale, shear.deg2rad()), fill)
+    ours = render_affine(
+        images, build_inverse_map(angle.deg2rad(), shift, scale, shear.deg2rad()), fill
+    )
     settings = zip(angle, shift, scale, shear, strict=True)
     for image, out, (a, t, s, sh) in zip(images, ours, settings, strict=True):
         their = theirs.affine(image, a.item(), t.tolist(), s.item(), sh.tolist(), fill=[7, 8, 9])
@@ -130,11 +132,11 @@ def test_pixels_are_torchvisions(seed):
 
 def test_sources_between_two_pixels_go_to_the_higher():
     half = maps([[1, 0, 0.5], [0, 1, 0]], [[1, 0, 0.5 - 1e-9], [0, 1, 0]])
-    out = render(coded(1, 3).expand(2, 1, 1, 3), half, torch.zeros(1, 1, 1, 1))
+    out = render_affine(coded(1, 3).expand(2, 1, 1, 3), half, torch.zeros(1, 1, 1, 1))
     assert out.flatten(1).tolist() == [[2, 3, 0], [2, 3, 0]]
 
 
 def test_gradients_reach_the_images():
     images = torch.rand(2, 1, 4, 4, requires_grad=True)
-    render(images, random_maps(2, 4, 4), torch.zeros(1, 1, 1, 1)).sum().backward()
+    render_affine(images, random_maps(2, 4, 4), torch.zeros(1, 1, 1, 1)).sum().backward()
     assert images.grad.sum() > 0

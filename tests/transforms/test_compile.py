@@ -4,29 +4,10 @@ import pytest
 import torch
 
 from softaug import (
-    DrawKey,
-    SoftAffine,
-    SoftCrop,
-    SoftCutout,
-    SoftErase,
     SoftLabel,
     SoftLoss,
-    SoftNoise,
-    SoftPolicy,
-    UniformCrop,
 )
-from softaug.transforms.curves import NAIVE, Curve
 
-TRANSFORMS = [
-    SoftCrop(),
-    UniformCrop(2),
-    SoftErase(),
-    SoftCutout(3),
-    SoftNoise(),
-    SoftAffine(),
-    SoftPolicy(),
-    SoftPolicy("rand", curves={**NAIVE, "color": Curve("strength", 1.0, (1.0,) * 6)}),
-]
 TABLE = torch.full((4, 4), 0.25)
 LOSSES = [
     SoftLoss(),
@@ -99,14 +80,3 @@ def test_inductor_gives_the_eager_loss_and_gradient(monkeypatch):
     expected, slope = value_and_gradient(SoftLoss(), logits, label)
     torch.testing.assert_close(value, expected)
     torch.testing.assert_close(gradient, slope)
-
-
-@pytest.mark.parametrize("transform", TRANSFORMS, ids=lambda t: t.name)
-def test_compiled_transform_equals_eager_with_a_key(transform):
-    images, labels, key = torch.rand(6, 3, 8, 10), torch.arange(6), DrawKey(3, 1, torch.arange(6))
-    compiled = torch.compile(transform, backend="aot_eager", fullgraph=True)
-    image, label = compiled(images, labels, key=key)
-    expected, soft = transform(images, labels, key=key)
-    torch.testing.assert_close(image, expected)
-    torch.testing.assert_close(label.retained, soft.retained)
-    assert torch.equal(label.label, labels)

@@ -79,28 +79,6 @@ def test_fill_mean_of_uint8_is_rounded_to_the_nearest():
     assert SoftCrop(fill="mean").apply(image, params).tolist() == [[[1, 1, 1, 0]]]
 
 
-def layouts():
-    plain = torch.stack([coded(3, 4, 6), 100 + coded(3, 4, 6)])
-    every_second = torch.zeros(2, 3, 4, 12)
-    every_second[..., ::2] = plain
-    return {
-        "channels last": plain.to(memory_format=torch.channels_last),
-        "transposed": plain.transpose(2, 3).contiguous().transpose(2, 3),
-        "every second column": every_second[..., ::2],
-        "expanded": plain[:1].expand(2, 3, 4, 6),
-    }
-
-
-@pytest.mark.parametrize("layout", layouts())
-@pytest.mark.parametrize("fill", [5, "mean"])
-def test_memory_layout_of_the_input_changes_nothing(layout, fill):
-    images, crop = layouts()[layout], SoftCrop(fill=fill)
-    before = images.clone()
-    params = crop.draw(images, key=DrawKey(0, 0, torch.tensor([3, 4])))
-    assert torch.equal(crop.apply(images, params), crop.apply(images.contiguous(), params))
-    assert torch.equal(images, before)
-
-
 def keyed(transform, images, first=0):
     index = torch.arange(first, first + len(images))
     return transform(images, torch.zeros(len(images)).long(), key=DrawKey(0, 0, index))
@@ -117,17 +95,6 @@ def test_retained_counts_the_pixels_left_for_every_offset(crop, num_offsets):
     assert len(set(zip(params.dx.tolist(), params.dy.tolist(), strict=True))) == num_offsets
     torch.testing.assert_close(params.visible.float(), share)
     torch.testing.assert_close(label.retained, 1 - (1 - share) ** 2)
-
-
-def test_soft_crop_reaches_every_offset_and_uniform_crop_only_its_own():
-    images = torch.ones(3000, 1, 3, 5)
-    key = DrawKey(0, 0, torch.arange(3000))
-    soft, even = SoftCrop(sigma=1.0).draw(images, key=key), UniformCrop(2).draw(images, key=key)
-    assert (soft.dx.unique().tolist(), soft.dy.unique().tolist()) == (
-        list(range(-4, 5)),
-        list(range(-2, 3)),
-    )
-    assert even.dx.unique().tolist() == even.dy.unique().tolist() == list(range(-2, 3))
 
 
 def test_positive_offsets_move_the_window_right_and_down():
@@ -169,14 +136,6 @@ def test_huge_sigma_spreads_the_offsets_over_the_image():
         torch.ones(1000, 1, 9, 9), key=DrawKey(0, 0, torch.arange(1000))
     )
     assert params.dx.unique().tolist() == list(range(-8, 9))
-
-
-@pytest.mark.parametrize("crop", [SoftCrop(0.25, 3, "mean"), UniformCrop(3, 2, (1, 2))])
-def test_repr_shows_every_setting(crop):
-    shown = repr(crop)
-    for name, value in {"k": crop.k, "fill": crop.fill}.items():
-        assert f"{name}={value!r}" in shown
-    assert ("sigma=0.25" in shown) or ("max_shift=3" in shown)
 
 
 def test_gradient_reaches_the_pixels_that_stay():

@@ -57,37 +57,6 @@ def test_every_pixel_of_every_rectangle_is_the_right_one(kind, fill, channels, d
     assert out.dtype == dtype
 
 
-def test_fill_is_one_number_for_each_channel():
-    image = coded(3, 3, 4)
-    params = EraseParams(*torch.tensor([[1], [2], [2], [1]]), torch.ones(1))
-    out = SoftErase(fill=(7, 8, 9)).apply(image, params)
-    assert torch.equal(out, erased(image, 1, 2, 2, 1, [7, 8, 9]))
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_fill_mean_is_each_images_own_channel_means(dtype):
-    images = torch.stack([coded(2, 3, 4), 2 * coded(2, 3, 4)]).to(dtype)
-    params = EraseParams(*torch.tensor([[0, 0], [0, 0], [3, 3], [4, 4]]), torch.zeros(2))
-    out = SoftErase(fill="mean").apply(images, params).double()
-    means = images.double().mean((-2, -1), keepdim=True)
-    expected = means.round() if dtype == torch.uint8 else means
-    assert torch.equal(out, expected.expand_as(out))
-
-
-@pytest.mark.parametrize("kind", [SoftErase, SoftCutout])
-@pytest.mark.parametrize("batched", [True, False])
-def test_memory_layout_of_the_input_changes_nothing(kind, batched):
-    plain = torch.stack([coded(3, 12, 10), 200 + coded(3, 12, 10)])
-    last = plain.to(memory_format=torch.channels_last)
-    images, same = (last, plain) if batched else (last[0], plain[0])
-    index = torch.tensor([3, 4]) if batched else 3
-    params = kind(fill="mean").draw(images, key=DrawKey(0, 0, index))
-    assert torch.equal(
-        kind(fill="mean").apply(images, params), kind(fill="mean").apply(same, params)
-    )
-    assert torch.equal(last, plain)
-
-
 @pytest.mark.parametrize(
     "transform",
     [SoftErase(area=(0.01, 1.0)), SoftErase(p=0.5), SoftCutout(3), SoftCutout(4), SoftCutout(99)],
@@ -156,14 +125,6 @@ def test_erasing_everything_leaves_nothing():
     out, label = SoftErase(area=(1, 1), ratio=(1, 1), fill=3)(torch.ones(1, 4, 4), 5)
     assert bool((out == 3).all())
     assert label == (5, 0.0)
-
-
-def test_repr_shows_every_setting():
-    shown = repr(SoftErase((0.1, 0.2), (0.5, 2), 3, "mean", 0.5))
-    assert shown == (
-        "SoftErase(k=3.0, fill='mean', strength=1.0, area=(0.1, 0.2), ratio=(0.5, 2.0), p=0.5)"
-    )
-    assert repr(SoftCutout(8)) == "SoftCutout(k=2.0, fill=0, strength=1.0, length=8)"
 
 
 @pytest.mark.parametrize(("share", "edge"), [(1.0, 8), (0.25, 4), (0.1, 3), (0.001, 1)])

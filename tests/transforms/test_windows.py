@@ -2,7 +2,6 @@
 
 from itertools import pairwise
 
-import numpy as np
 import pytest
 import torch
 from PIL import Image
@@ -11,7 +10,7 @@ from torchvision import tv_tensors
 from torchvision.transforms import v2
 from torchvision.transforms.v2.functional import pil_to_tensor, resized_crop, to_pil_image
 
-from softaug import DrawKey, SoftLabel, SoftResizedCrop, UniformResizedCrop, retained
+from softaug import DrawKey, SoftLabel, SoftResizedCrop, UniformResizedCrop
 from softaug.transforms import WindowParams
 from softaug.transforms.windows import visible_part
 
@@ -221,24 +220,6 @@ def test_sizes_that_are_none_are_refused(sizes):
         SoftResizedCrop(8).draw_for(*sizes, DrawKey(0, 0, torch.arange(3)))
 
 
-@both_crops
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_one_image_and_batches_become_squares_of_the_size(crop, dtype):
-    image, label = crop(photo(dtype), 7, key=KEY)
-    assert (image.shape, image.dtype) == ((3, 8, 8), dtype)
-    assert (label.label, type(label.retained)) == (7, float)
-    images, labels = crop(photo(dtype).expand(2, 3, 30, 40), torch.tensor([1, 2]))
-    assert (images.shape, images.dtype) == ((2, 3, 8, 8), dtype)
-    assert labels.retained.shape == (2,)
-
-
-@both_crops
-def test_a_soft_label_that_comes_in_is_multiplied(crop):
-    visible = crop.draw(photo(), key=KEY).visible.item()
-    _, label = crop(photo(), SoftLabel(7, 0.5), key=KEY)
-    assert label == SoftLabel(7, pytest.approx(0.5 * retained(visible, 2.0)))
-
-
 def test_gradient_reaches_the_pixels_that_are_seen():
     image = torch.ones(1, 4, 4, requires_grad=True)
     SoftResizedCrop(2).apply(image, window(2, 3, 2, 2)).sum().backward()
@@ -276,29 +257,9 @@ def test_compose_runs_windows_among_torchvisions(kind):
     assert (label, type(label)) == (expected, SoftLabel)
 
 
-def test_a_pil_sample_may_come_as_one_pair():
-    picture = Image.fromarray(np.zeros((30, 40, 3), np.uint8))
-    image, label = SoftResizedCrop(8)((picture, 7), key=KEY)
-    assert (image.size, label.label) == ((8, 8), 7)
-
-
 def test_samples_of_different_sizes_collate():
     crop = SoftResizedCrop(8)
     samples = [crop(photo(height=h, width=w), 7) for h, w in [(30, 40), (9, 5), (8, 64)]]
     images, label = default_collate(samples)
     assert images.shape == (3, 3, 8, 8)
     assert label.label.tolist() == [7, 7, 7]
-
-
-@both_crops
-def test_a_compiled_crop_equals_the_eager_one_and_is_not_compiled_for_each_window(crop):
-    torch.compiler.reset()
-    compiled = torch.compile(crop, backend="aot_eager")
-    images, labels = photo(torch.float32).expand(4, 3, 30, 40), torch.arange(4)
-    for epoch in range(4):  # the second makes the epoch's number a variable
-        stance = "default" if epoch < 2 else "fail_on_recompile"
-        key = DrawKey(0, epoch, torch.arange(4))
-        with torch.compiler.set_stance(stance):
-            found, label = compiled(images, labels, key=key)
-        assert torch.equal(found, crop(images, labels, key=key)[0])
-    torch.testing.assert_close(label.retained, crop(images, labels, key=key)[1].retained)

@@ -34,7 +34,7 @@ from softaug.lab.data.prior import coarse_prior, confusion_prior, describe_prior
 from softaug.lab.io import write_json
 from softaug.lab.training.logging import environment
 from softaug.transforms.curves import NAIVE, AnyCurve, Curve, TableCurve, write_curves
-from softaug.transforms.operations import in_frame
+from softaug.transforms.operations import measure_in_frame
 
 HEADS = ("operation", "loss", "± s.e.", "k", "± s.e.", "misfit", "right at full, %")
 TABLE_HEADS = ("operation", "retained at half", "at full", "misfit", HEADS[-1])
@@ -152,7 +152,7 @@ def naive_retained(name: str, x: torch.Tensor, edge: int) -> torch.Tensor:
     curve: AnyCurve = CROP_RULE if name == CROP else NAIVE[name]
     if name == CROP or curve.of == "strength":
         return curve(x)
-    return curve(1 - in_frame(name, x, edge, edge))
+    return curve(1 - measure_in_frame(name, x, edge, edge))
 
 
 def _overview(figure: Figure, fits: Mapping[str, OperationFit], edge: int) -> None:
