@@ -186,10 +186,16 @@ TRANSFORMS = [
     (crop(labels=SoftLabel(LABELS, WHOLE[:2])), "got float32 tensor of shape [2]"),
     (
         crop(IMAGES[0], LABELS),
-        "the label of one image must be an int, got int64 tensor of shape [3]",
+        "the label of one image must be an int or probabilities [C], got int64 tensor of shape [3]",
     ),
-    (crop(IMAGES[0], 1.0), "the label of one image must be an int, got float 1.0"),
-    (crop(IMAGES[0], "cat"), "the label of one image must be an int, got str cat"),
+    (
+        crop(IMAGES[0], 1.0),
+        "the label of one image must be an int or probabilities [C], got float 1.0",
+    ),
+    (
+        crop(IMAGES[0], "cat"),
+        "the label of one image must be an int or probabilities [C], got str cat",
+    ),
     (
         crop(IMAGES[0, 0], 1),
         "images must be [C, H, W] or [B, C, H, W], got float32 tensor of shape",
