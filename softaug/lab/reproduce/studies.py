@@ -14,6 +14,7 @@ from softaug.lab.recipes.catalog import find
 from softaug.lab.recipes.config import AnyRecipe
 from softaug.lab.recipes.paper_numbers import PaperCell, PaperRow, PaperTable
 from softaug.lab.recipes.paper_tables import ALL, all_tables, find_tables
+from softaug.lab.recipes.rows import change
 from softaug.lab.recipes.scale import Scale, at_scale
 
 CELLS = (PaperCell("error"), PaperCell("ece"), PaperCell("error", "images 40 % hidden"))
@@ -76,18 +77,10 @@ def make_arm(
     >>> make_arm("digits-resnet8-soft", {"epochs": 20, "loss.soften": "target"}).recipe.name
     'digits-resnet8-soft-epochs20-softentarget'
     """
-    changed = find(recipe).recipe
-    for path, value in (overrides or {}).items():
-        name = f"{changed.name}-{path.rpartition('.')[2]}{value}"
-        changed = replace(_override(changed, path, value), name=name)
-    return Arm(changed, num_seeds)
-
-
-def _override(config: Any, path: str, value: Any) -> Any:
-    name, _, rest = path.partition(".")
-    return replace(
-        config, **{name: _override(getattr(config, name), rest, value) if rest else value}
-    )
+    changes = overrides or {}
+    suffixes = [f"-{path.rpartition('.')[2]}{value}" for path, value in changes.items()]
+    name = "".join([recipe, *suffixes])
+    return Arm(change(find(recipe).recipe, {"name": name, **changes}), num_seeds)
 
 
 def demo_study(full: bool = False) -> Study:

@@ -12,6 +12,7 @@ from run_files import finish, planned, read, write
 
 from softaug.checks import NotFiniteError
 from softaug.lab.recipes import find
+from softaug.lab.recipes.scale import SCALES
 from softaug.lab.reproduce import command, grid
 from softaug.lab.reproduce.command import demo, reproduce
 from softaug.lab.reproduce.local import run_locally
@@ -85,12 +86,17 @@ def test_without_ray_an_address_is_refused_and_the_local_runner_is_the_default(m
         command.choose_runner(False, "host:6379")
 
 
-def test_an_out_that_cannot_be_a_folder_is_refused(tmp_path, runner):
+def test_a_folder_is_refused_that_is_none_or_in_use_or_of_another_scale(tmp_path, runner):
     names = runner(done)
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="must be a folder that can be written"):
         small(tmp_path / "file", "figure1")
+    with FileLock(tmp_path / ".lock"), pytest.raises(ValueError, match="only one command may work"):
+        small(tmp_path, "figure1")
     assert names == []
+    small(tmp_path, "figure1")
+    with pytest.raises(ValueError, match="holds a grid of scale smoke, got cpu"):
+        small(tmp_path, "figure1", scale="cpu")
 
 
 def test_a_full_disk_is_told_and_finished_runs_are_kept(tmp_path, runner, monkeypatch):
@@ -105,20 +111,6 @@ def test_a_full_disk_is_told_and_finished_runs_are_kept(tmp_path, runner, monkey
     names = runner(done)
     small(tmp_path, "figure1")
     assert names == []
-
-
-def test_a_second_command_in_one_folder_is_refused(tmp_path, runner):
-    names = runner(done)
-    with FileLock(tmp_path / ".lock"), pytest.raises(ValueError, match="only one command may work"):
-        small(tmp_path, "figure1")
-    assert names == []
-
-
-def test_a_folder_keeps_its_scale(tmp_path, runner):
-    runner(done)
-    small(tmp_path, "figure1")
-    with pytest.raises(ValueError, match="holds a grid of scale smoke, got cpu"):
-        small(tmp_path, "figure1", scale="cpu")
 
 
 def test_finished_runs_of_another_recipe_are_refused_with_the_difference(tmp_path, runner):
@@ -172,14 +164,14 @@ def test_the_list_has_every_exhibit_its_cost_and_what_is_there(tmp_path, said):
     assert max(map(len, lines)) <= 80
 
 
-@pytest.mark.parametrize("scale", ["paper", "cpu", "smoke"])
-def test_a_plan_of_all_fits_80_columns(tmp_path, monkeypatch, scale):
-    text = io.StringIO()
-    monkeypatch.setattr(command, "Console", lambda: Console(file=text, width=80))
-    small(tmp_path / "out", "all", plan=True, local=True, scale=scale)
-    told = text.getvalue().partition("no data:")[0].splitlines()
-    assert told[-1].startswith(f"all at scale {scale}: ")
-    assert max(map(len, told)) <= 80
+def test_a_plan_of_all_fits_80_columns(tmp_path, monkeypatch):
+    for scale in SCALES:
+        text = io.StringIO()
+        monkeypatch.setattr(command, "Console", lambda text=text: Console(file=text, width=80))
+        small(tmp_path / "out", "all", plan=True, local=True, scale=scale)
+        lines = text.getvalue().partition("no data:")[0].splitlines()
+        assert lines[-1].startswith(f"all at scale {scale}: ")
+        assert max(map(len, lines)) <= 80
 
 
 def test_finished_runs_are_skipped_begun_and_failed_ones_are_done(tmp_path, runner):

@@ -6,9 +6,8 @@ import time
 
 from small_runs import OPTIONS, grid_run, has_begun, weights
 
-from softaug.lab.reproduce.local import Worker, default_at_once, run_locally, stop_workers
+from softaug.lab.reproduce.local import Worker, run_locally, stop_workers
 from softaug.lab.reproduce.run_one import Outcome, get_state
-from softaug.lab.training.logging import num_cores
 
 
 def wait_until(true, seconds=120):
@@ -62,11 +61,3 @@ def test_a_process_that_dies_with_nothing_to_do_is_replaced(tmp_path):
         assert worker.receive_outcome() == Outcome("short")
     finally:
         stop_workers([worker])
-
-
-def test_nothing_to_do_starts_no_process():
-    assert list(run_locally([], OPTIONS)) == []
-
-
-def test_a_machine_without_gpus_does_a_run_a_core():
-    assert default_at_once("cpu") == num_cores()

@@ -136,49 +136,30 @@ def test_a_second_test_set_that_has_come_since_is_measured_on(tmp_path):
     assert is_done(run, options)
 
 
-def test_a_folder_that_is_not_there_waits(tmp_path):
+def test_a_run_s_state_is_read_from_its_folder(tmp_path):
     assert get_state(tmp_path / "none") == "waiting"
     assert not (tmp_path / "none").exists()
-
-
-@pytest.mark.parametrize("name", ["metrics.jsonl", "checkpoints/step-00000003/state.json"])
-def test_metrics_or_a_checkpoint_is_a_beginning(tmp_path, name):
-    write(tmp_path / name, {})
-    assert get_state(tmp_path) == "begun"
-
-
-def test_a_held_lock_is_a_run_that_goes_on_and_a_free_one_is_not(tmp_path):
-    write(tmp_path / "metrics.jsonl", {})
-    with FileLock(tmp_path / LOCK):
-        assert get_state(tmp_path) == "running"
-    assert get_state(tmp_path) == "begun"
-
-
-def test_a_failure_is_told(tmp_path):
-    write(tmp_path / "metrics.jsonl", {})
-    write(tmp_path / "failure.json", {"message": "no", "when": ""})
-    assert get_state(tmp_path) == "failed"
-
-
-def test_a_divergence_is_told(tmp_path):
-    write(tmp_path / "metrics.jsonl", {})
-    write(tmp_path / "diverged.json", {"message": "no", "when": ""})
-    assert get_state(tmp_path) == "diverged"
-
-
-def test_trained_but_not_evaluated_is_not_finished(tmp_path):
-    write(tmp_path / "metrics.jsonl", {})
-    write(tmp_path / "result.json", {})
-    assert get_state(tmp_path) == "begun"
-    finish(tmp_path)
-    assert get_state(tmp_path) == "finished"
+    write(tmp_path / "begun/checkpoints/step-00000003/state.json", {})
+    assert get_state(tmp_path / "begun") == "begun"
+    run = tmp_path / "run"
+    write(run / "metrics.jsonl", {})
+    with FileLock(run / LOCK):
+        assert get_state(run) == "running"
+    assert get_state(run) == "begun"
+    write(run / "result.json", {})  # trained but not evaluated
+    assert get_state(run) == "begun"
+    write(run / "failure.json", {"message": "no", "when": ""})
+    assert get_state(run) == "failed"
+    write(run / "diverged.json", {"message": "no", "when": ""})
+    assert get_state(run) == "diverged"
+    finish(run)
+    assert get_state(run) == "finished"
 
 
 def test_an_ensemble_is_finished_when_its_members_and_its_evaluation_are(tmp_path):
+    for seed in (0, 1):
+        write(tmp_path / f"member-seed{seed}" / "metrics.jsonl", {})
     write(tmp_path / "member-seed0" / "result.json", {})
-    write(tmp_path / "member-seed0" / "metrics.jsonl", {})
-    assert get_state(tmp_path) == "begun"
-    write(tmp_path / "member-seed1" / "metrics.jsonl", {})
     write(tmp_path / "evaluation.json", {})
     assert get_state(tmp_path) == "begun"
     write(tmp_path / "member-seed1" / "result.json", {})
