@@ -77,6 +77,7 @@ class LinearProbe(Task[ProbeBatch]):
     net: nn.Linear
     batches: "ProbeBatches"
     train_metric = "error"
+    fused = False  # published probes were trained without it
 
     def __init__(self, backbone: nn.Module, recipe: PretrainRecipe, data: TrainingData) -> None:
         self.backbone, self.precision = backbone.eval(), recipe.compute.precision

@@ -35,7 +35,9 @@ def learning_rates(optim: Optim, epochs: int, steps_per_epoch: int) -> list[floa
     return rising + [optim.lr * (1 + math.cos(math.pi * share)) / 2 for share in shares]
 
 
-def build_optimizer(optim: Optim, net: nn.Module, has_fixed_lr: Callable[[str], bool]) -> Optimizer:
+def build_optimizer(
+    optim: Optim, net: nn.Module, has_fixed_lr: Callable[[str], bool], fused: bool = True
+) -> Optimizer:
     """Build the optimizer called `optim.name`, with those of its settings that the recipe has.
 
     Parameters with a fixed learning rate keep the first one to the end; they are in a group of
@@ -53,7 +55,7 @@ def build_optimizer(optim: Optim, net: nn.Module, has_fixed_lr: Callable[[str], 
         "nesterov": optim.nesterov and optim.momentum > 0,
         "betas": optim.betas,
         "weight_decay": optim.weight_decay,
-        "fused": True,  # one pass over the weights: a third of the time on a CPU
+        "fused": fused,  # one pass over the weights: a third of the time on a CPU
     }
     if optim.betas is not None and "betas" not in taken:
         refuse("optim", f"{optim.name} has no betas", optim.betas, "leave them out")

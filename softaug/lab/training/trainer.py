@@ -63,6 +63,7 @@ class Task(ABC, Generic[B]):
     batches: Steps[B]  # each batch has `sample` and `unreadable`
     train_metric: str  # name of what is watched beside the loss
     workers = 0  # processes that make batches ahead
+    fused = True  # whether the optimizer takes its fused kernel, which rounds in its own way
     skips_files = False  # whether a file that cannot be read is named and left out
 
     @abstractmethod
@@ -134,7 +135,7 @@ class Trainer:
         self.net = task.net.to(context.device).to(memory_format=layout)
         self.ema = build_ema(self.net, config.optim.ema, context.device)
         task.model = in_precision(self._wrap(), context.device, config.compute.precision)
-        self.optimizer = build_optimizer(config.optim, self.net, task.has_fixed_lr)
+        self.optimizer = build_optimizer(config.optim, self.net, task.has_fixed_lr, task.fused)
         self.learning_rates = learning_rates(
             config.optim, config.epochs, self.batches.steps_per_epoch
         )

@@ -1,47 +1,35 @@
+import subprocess
 from pathlib import Path
 
 from softaug.lab.training.logging import commit, environment, num_cores, package_version
 
-HASH = "0123456789abcdef0123456789abcdef01234567"
+NAME = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
 
 
-def repository(tmp_path: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        (tmp_path / ".git" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / ".git" / name).write_text(text)
-    return tmp_path
+def git(folder: Path, *words: str) -> str:
+    command = ["git", "-C", str(folder), *NAME, *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
-def test_commit_of_a_branch(tmp_path) -> None:
-    files = {"HEAD": "ref: refs/heads/main\n", "refs/heads/main": HASH + "\n"}
-    assert commit(repository(tmp_path, files)) == HASH
+def test_commit_of_a_branch_of_packed_refs_and_of_a_second_worktree(tmp_path) -> None:
+    first = tmp_path / "first"
+    first.mkdir()
+    git(first, "init", "-q")
+    assert commit(first) is None, "there is none before the first"
+    git(first, "commit", "-q", "--allow-empty", "-m", "x")
+    head = git(first, "rev-parse", "HEAD")
+    assert commit(first) == head
+    git(first, "pack-refs", "--all")
+    git(first, "worktree", "add", "-q", "--detach", str(tmp_path / "second"))
+    assert commit(first) == commit(tmp_path / "second") == head
 
 
-def test_commit_of_a_packed_branch(tmp_path) -> None:
-    packed = f"# pack-refs\n{'f' * 40} refs/heads/other\n{HASH} refs/heads/main\n"
-    files = {"HEAD": "ref: refs/heads/main\n", "packed-refs": packed}
-    assert commit(repository(tmp_path, files)) == HASH
-
-
-def test_commit_of_a_detached_head(tmp_path) -> None:
-    assert commit(repository(tmp_path, {"HEAD": HASH})) == HASH
-
-
-def test_commit_of_a_second_worktree(tmp_path) -> None:
-    main = repository(tmp_path / "main", {"refs/heads/other": HASH})
-    private = main / ".git" / "worktrees" / "second"
-    private.mkdir(parents=True)
-    (private / "HEAD").write_text("ref: refs/heads/other\n")
-    (private / "commondir").write_text("../..\n")
-    second = tmp_path / "second"
-    second.mkdir()
-    (second / ".git").write_text(f"gitdir: {private}\n")
-    assert commit(second) == HASH
-
-
-def test_no_commit_outside_a_repository_or_before_the_first(tmp_path) -> None:
+def test_no_commit_outside_a_repository_or_below_its_root(tmp_path) -> None:
     assert commit(tmp_path) is None
-    assert commit(repository(tmp_path, {"HEAD": "ref: refs/heads/main\n"})) is None
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "x")
+    (tmp_path / "package").mkdir()
+    assert commit(tmp_path / "package") is None, "that of another project's repository"
 
 
 def test_environment_names_versions_and_hardware() -> None:
