@@ -32,7 +32,7 @@ def check_positive(who: str, name: str, value: Any, *, infinite: bool = False) -
     if isinstance(value, bool) or not isinstance(value, Real):
         refuse(who, f"{name} must be a number > 0", describe(value))
     number = float(value)
-    if not number > 0 or (math.isinf(number) and not infinite):
+    if not (0 < number < math.inf or (infinite and number == math.inf)):  # torch.compile traces it
         refuse(who, f"{name} must be > 0" + ("" if infinite else " and finite"), value)
     return number
 
