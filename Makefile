@@ -5,7 +5,7 @@ RUN := $(VENV)/bin
 
 .PHONY: demo test check format lint types bench smoke docs clean
 
-demo: $(VENV)/.installed-lab  ## train hard and soft arms on digits, write softaug-demo/report.html
+demo: $(VENV)/.installed-lab  ## train hard and soft arms on digits, write softaug-demo/index.html
 	$(RUN)/softaug demo
 
 test: $(VENV)/.installed-dev  ## all tests, doctests and examples, in two processes

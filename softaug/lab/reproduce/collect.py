@@ -89,9 +89,21 @@ class Collector:
             "complete": not is_open,
             "notes": [*table.notes, *notes],
             "environment": self._environment,
-            "rows": [_describe_row(row, cells) for row in table.rows],
+            "rows": [
+                {
+                    **_describe_row(row, cells),
+                    "ran": self._describe_run(recipes.get(row.recipe or "")),
+                }
+                for row in table.rows
+            ],
             **self._describe_figure(table, cells),
         }
+
+    def _describe_run(self, recipe: AnyRecipe | str | None) -> str:
+        """Say what was really run where that is not what the row's label says."""
+        if self.plan.scale == "paper" or recipe is None or isinstance(recipe, str):
+            return ""
+        return f"{recipe.model} on {recipe.data.name}, {recipe.epochs} epochs"
 
     def _describe_figure(self, table: PaperTable, cells: Cells) -> dict[str, Any]:
         """Return what a figure has beside rows."""
