@@ -10,8 +10,8 @@ from softaug.transforms.curves import (
     SHIPPED,
     Curve,
     TableCurve,
+    apply_curve,
     find_curves,
-    left,
     read_curves,
     write_curves,
 )
@@ -62,8 +62,8 @@ def test_a_table_is_piecewise_linear():
 
 def test_a_curve_is_of_strength_or_of_what_is_visible():
     strength, visible = torch.tensor([-0.5]), torch.tensor([0.75])
-    assert left(Curve("strength", 1.0, 2.0), strength, visible).item() == 0.75
-    assert left(Curve("visible", 1.0, 2.0), strength, visible).item() == 1 - 0.25**2
+    assert apply_curve(Curve("strength", 1.0, 2.0), strength, visible).item() == 0.75
+    assert apply_curve(Curve("visible", 1.0, 2.0), strength, visible).item() == 1 - 0.25**2
 
 
 def test_naive_curves_are_the_crops_rule():

@@ -5,6 +5,7 @@ import torch
 from rich.console import Console
 
 from softaug.lab.curves.measure import ImageOptions, find_subject, mean_guesses
+from softaug.lab.evaluation.load_run import TrainedRun
 from softaug.lab.training.batches import derive_seed
 from softaug.metrics import shift_images
 
@@ -27,7 +28,7 @@ def test_rows_are_mean_probabilities_of_each_true_class(runs):
 def test_probabilities_are_computed_on_the_cpu(runs, monkeypatch):
     logits = torch.zeros(200, 10)
     elsewhere = SimpleNamespace(cpu=lambda: logits)  # as on a GPU: it must be fetched first
-    monkeypatch.setattr("softaug.lab.curves.measure.predict", lambda run, images: elsewhere)
+    monkeypatch.setattr(TrainedRun, "predict", lambda run, images: elsewhere)
     found, _ = guesses([runs.held], 0.3)
     torch.testing.assert_close(found, torch.full((10, 10), 0.1, dtype=torch.float64))
 
