@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from softaug.lab.report.model import Cell, Page, Paragraph, Row, Table, one_line
 
 
-def render_markdown(page: Page, picture: str = "") -> str:
-    """Return the page as text; `picture` is the file of its first figure."""
+def render_markdown(page: Page, picture: str = "", alt: str = "") -> str:
+    """Return the page as text, under the image file `picture` if there is one."""
     parts = [f"# {escape(page.title)}", *(f"**{escape(told)}**" for told in page.cautions)]
     if picture:
-        parts.append(f"![{escape(page.figures[0].alt)}]({picture})")
+        parts.append(f"![{escape(alt)}]({picture})")
     parts += map(escape, page.findings)
     for section in page.sections:
         for block in section.blocks if section.printed else ():

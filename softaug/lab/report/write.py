@@ -72,8 +72,9 @@ def write_paper_table(file: Path) -> list[Path]:
     page = paper_page(table, file.parent)
     mark = describe_progress(table, file.parent)
     figure = print_figure(table, file.parent)
+    picture = (f"{table.name}.png", figure.alt) if figure else ()
     found = {
-        "md": render_markdown(page, f"{table.name}.png" if figure else "").encode(errors="replace"),
+        "md": render_markdown(page, *picture).encode(errors="replace"),
         "tex": _render_latex(table, file.parent, page, mark).encode(errors="replace"),
         "html": render_html(page).encode(errors="replace"),
     }
