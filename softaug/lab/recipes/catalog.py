@@ -9,6 +9,7 @@ from softaug.lab.recipes.cifar import cpu_scale_entries, paper_entries
 from softaug.lab.recipes.imagenet import imagenet_entries
 from softaug.lab.recipes.rows import AnyEntry, learner_name
 from softaug.lab.recipes.ssl import pretrain_entries
+from softaug.lab.recipes.where_it_pays import where_it_pays_entries
 
 
 @cache
@@ -21,6 +22,7 @@ def entries() -> tuple[AnyEntry, ...]:
         *figure3_entries(),
         *cpu_scale_entries(),
         *budget_entries(),
+        *where_it_pays_entries(),
         *imagenet_entries(),
         *pretrain_entries(),
     )

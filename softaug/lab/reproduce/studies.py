@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from softaug.checks import nearest, refuse
+from softaug.lab.recipes import where_it_pays
 from softaug.lab.recipes.catalog import find
 from softaug.lab.recipes.config import AnyRecipe
 from softaug.lab.recipes.paper_numbers import PaperCell, PaperRow, PaperTable
@@ -98,10 +99,36 @@ def demo_study(full: bool = False) -> Study:
     return Study("demo", "Hard and soft crops on digits", groups, 10 if full else NUM_SEEDS)
 
 
+def where_it_pays_study() -> Study:
+    """Return the study of soft crops after many epochs; three seeds where there are not five."""
+    labels = {
+        "hard": "hard crop",
+        "label-smoothing": "label smoothing",
+        "soft": "soft crop",
+        "paced": "self-paced crop",
+        "trivialaugment": "TrivialAugment",
+        "soft-trivialaugment": "TrivialAugment + soft crop",
+        "hard-far": "soft arm's crops, hard labels",
+    }
+    three = {"hard-far"}
+    groups = {
+        f"{title}, 5,000 images, {where_it_pays.EPOCHS} epochs": {
+            label: make_arm(
+                where_it_pays.arm_name(data, arm),
+                num_seeds=NUM_SEEDS if data == "cifar100" or arm in three else None,
+            )
+            for arm, label in labels.items()
+            if arm == "hard" or arm in where_it_pays.ARMS[data]
+        }
+        for data, title in {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}.items()
+    }
+    return Study("where-it-pays", "Soft crops where the hard crop has memorized", groups, 5)
+
+
 @cache
 def studies() -> tuple[Study, ...]:
     """Return all studies with arms of their own."""
-    return (demo_study(),)
+    return demo_study(), where_it_pays_study()
 
 
 def find_by_name(names: Sequence[str], scale: Scale) -> list[PaperTable | Study]:
