@@ -102,8 +102,17 @@ def _row(parent: Entry, arm: str, about: str, changes: dict[str, Any]) -> Entry:
 
 
 def cpu_scale_entries() -> list[Entry]:
-    """CIFAR-100 with all arms, CIFAR-10 and digits with the three that matter most."""
-    return [*_small_cifar100(), *_small_cifar10(), *_digits()]
+    """Return small networks on CIFAR-100 and CIFAR-10, and digits."""
+    hard, aggressive, soft = _small("cifar100")
+    normal, target = "the very crops of the soft row, with hard labels", "only the target softens"
+    return [
+        *(hard, aggressive, soft),
+        derive(soft, "hard-normal", f"Small: {normal}", {"loss.soften": "none"}),
+        derive(soft, "soft-target", f"Small: {target}", {"loss.soften": "target"}),
+        _mild(soft),
+        *_small_cifar10(),
+        *_digits(),
+    ]
 
 
 def _small(data: str) -> tuple[Entry, Entry, Entry]:
@@ -124,17 +133,6 @@ def _small(data: str) -> tuple[Entry, Entry, Entry]:
         derive(hard, "hard-aggressive", f"Small: {far}", {"augment.crop.max_shift": 16}),
         derive(hard, "soft", f"Small: {soft}", {"augment.crop": FAR, "loss.soften": "both"}),
     )
-
-
-def _small_cifar100() -> list[Entry]:
-    hard, aggressive, soft = _small("cifar100")
-    normal, target = "the very crops of the soft row, with hard labels", "only the target softens"
-    return [
-        *(hard, aggressive, soft),
-        derive(soft, "hard-normal", f"Small: {normal}", {"loss.soften": "none"}),
-        derive(soft, "soft-target", f"Small: {target}", {"loss.soften": "target"}),
-        _mild(soft),
-    ]
 
 
 def _mild(soft: Entry) -> Entry:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Protocol, get_args
 
-from softaug.checks import check_share, check_whole, describe, refuse
+from softaug.checks import check_whole, describe, refuse
 from softaug.lab.data.datasets import find_dataset, is_files
 from softaug.lab.models.registry import check_model_name
 from softaug.lab.recipes.augment import WINDOWS, Augment
@@ -23,9 +23,11 @@ from softaug.lab.recipes.fields import (
     Positive,
     Share,
     Shares,
+    ShareTuple,
     Spec,
     Whole,
     check_not_negative,
+    check_shares,
     is_number,
 )
 
@@ -143,12 +145,12 @@ class Optim(Spec):
     """any class of torch.optim: SGD, AdamW, ..."""
     nesterov: bool = True
     """Nesterov's momentum, of optimizers that have it"""
-    betas: tuple[float, float] | None = None
+    betas: Annotated[tuple[float, float], check_shares] | None = None
     """decays of the moments of AdamW and its like; None is torch's default"""
     schedule: Literal["cosine", "step", "constant"] = "cosine"
     """of the learning rate after the warm-up: to 0 by a cosine of the steps, or divided by 10 at
     each of `drops`, or constant"""
-    drops: tuple[float, ...] = (0.6, 0.8)
+    drops: ShareTuple = (0.6, 0.8)
     """shares of the epochs, for schedule step"""
 
     def __post_init__(self) -> None:
@@ -157,9 +159,6 @@ class Optim(Spec):
             refuse(self.who, "momentum must be below 1", self.momentum)
         if self.ema is not None and not (is_number(self.ema) and 0 < self.ema < 1):
             refuse(self.who, "ema must be above 0 and below 1", self.ema)
-        for name, values in {"betas": self.betas or (), "drops": self.drops}.items():
-            for place, share in enumerate(values):
-                check_share(self.who, f"{name}[{place}]", share)
 
 
 @dataclass(frozen=True)
@@ -217,33 +216,29 @@ class Recipe(Spec):
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_warmup(self.optim, self.epochs)
-        _check_together(self)
+        crop, kind, pace = self.augment.crop, self.mix.kind, self.augment.pace
+        if kind == "manifold-mixup" and self.compute.compile:
+            remedy = "the layer that is mixed changes from step to step"
+            refuse(self.who, "compute.compile must be off for manifold-mixup", "on", remedy)
+        if isinstance(crop, WINDOWS) and not is_files(self.data.name):
+            rule = f"augment.crop {type(crop).__name__} is for images in folders"
+            refuse(self.who, rule, self.data.name, "small images are cropped by offsets")
+        if self.data.unreadable == "skip":
+            rule = 'data.unreadable "skip" is for windows'
+            if not isinstance(crop, WINDOWS):
+                refuse(self.who, rule, f"augment.crop {type(crop).__name__}")
+            if kind in ("mixup", "cutmix"):
+                refuse(self.who, f"{rule} that are not mixed", kind, _REMOVE)
+        for setting, given in {"find_k": pace.find_k, 'by "sample"': pace.by == "sample"}.items():
+            if given and kind != "none":
+                rule = f"augment.pace.{setting} is for labels of one image"
+                refuse(self.who, rule, f"mix {kind}")
 
 
 def _check_warmup(optim: Optim, epochs: int) -> None:
     if optim.warmup_epochs >= epochs:
         rule = f"optim.warmup_epochs must be below the {epochs} epochs"
         refuse("recipe", rule, optim.warmup_epochs)
-
-
-def _check_together(recipe: Recipe) -> None:
-    """Refuse what cannot be had together, with the reason."""
-    crop, kind, pace = recipe.augment.crop, recipe.mix.kind, recipe.augment.pace
-    if kind == "manifold-mixup" and recipe.compute.compile:
-        remedy = "the layer that is mixed changes from step to step"
-        refuse("recipe", "compute.compile must be off for manifold-mixup", "on", remedy)
-    if isinstance(crop, WINDOWS) and not is_files(recipe.data.name):
-        rule = f"augment.crop {type(crop).__name__} is for images in folders"
-        refuse("recipe", rule, recipe.data.name, "small images are cropped by offsets")
-    if recipe.data.unreadable == "skip":
-        rule = 'data.unreadable "skip" is for windows'
-        if not isinstance(crop, WINDOWS):
-            refuse("recipe", rule, f"augment.crop {type(crop).__name__}")
-        if kind in ("mixup", "cutmix"):
-            refuse("recipe", f"{rule} that are not mixed", kind, _REMOVE)
-    for setting, given in {"find_k": pace.find_k, 'by "sample"': pace.by == "sample"}.items():
-        if given and kind != "none":
-            refuse("recipe", f"augment.pace.{setting} is for labels of one image", f"mix {kind}")
 
 
 @dataclass(frozen=True)
@@ -331,19 +326,12 @@ class ProbeSpec(Spec):
 
     epochs: Count = 100
     lr: Positive = 10.0
-    drops: tuple[float, ...] = (0.6, 0.8)
+    drops: ShareTuple = (0.6, 0.8)
     """after these shares of the epochs the learning rate is divided by 10"""
     batch: Annotated[int, partial(check_whole, least=2)] = 256
     crops: bool = True
     """train on windows of 8 to 100 % of the image and on flips, as SimSiam's evaluation does; off,
     on the images as they are, whose features are computed once"""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.drops, tuple):
-            refuse(self.who, "drops must be a tuple of shares of the epochs", describe(self.drops))
-        for place, share in enumerate(self.drops):
-            check_share(self.who, f"drops[{place}]", share)
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,9 @@
 """Types of a recipe's fields that carry their rule, and the base class that checks them."""
 
 from collections.abc import Callable
-from dataclasses import fields
 from functools import cache, partial
-from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-    NamedTuple,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from types import NoneType
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 from softaug.checks import (
     check_choice,
@@ -23,6 +12,7 @@ from softaug.checks import (
     check_share,
     check_switch,
     check_whole,
+    describe,
     refuse,
 )
 
@@ -40,21 +30,23 @@ def check_not_negative(who: str, name: str, value: float) -> None:
         refuse(who, f"{name} must be a number >= 0", value)
 
 
+def check_shares(who: str, name: str, values: Any) -> None:
+    """Refuse what is no tuple of numbers in 0..1."""
+    if not isinstance(values, tuple):
+        refuse(who, f"{name} must be a tuple of shares", describe(values))
+    for place, share in enumerate(values):
+        check_share(who, f"{name}[{place}]", share)
+
+
 Positive = Annotated[float, check_positive]
 NotNegative = Annotated[float, check_not_negative]
 Share = Annotated[float, check_share]
+ShareTuple = Annotated[tuple[float, ...], check_shares]
 Bounds = Annotated[tuple[float, float], check_range]
 Shares = Annotated[tuple[float, float], partial(check_range, most=1.0)]
 Whole = Annotated[int, partial(check_whole, least=0)]
 Count = Annotated[int, partial(check_whole, least=1)]
 Fill = Literal["data-mean", "image-mean", "black"]
-
-
-class FieldRule(NamedTuple):
-    """The check of a field's value; an optional field may also be None."""
-
-    check: Check
-    optional: bool
 
 
 class Spec:
@@ -64,26 +56,23 @@ class Spec:
 
     def __post_init__(self) -> None:
         kind: Any = type(self)
-        for name, rule in _rules(kind).items():
+        for name, (check, optional) in _find_checks(kind).items():
             value = getattr(self, name)
-            if value is not None or not rule.optional:
-                rule.check(self.who, name, value)
+            if value is not None or not optional:
+                check(self.who, name, value)
 
 
 @cache
-def _rules(kind: Any) -> dict[str, FieldRule]:
-    hints = get_type_hints(kind, include_extras=True)
-    found = {field.name: _rule(hints[field.name]) for field in fields(kind)}
-    return {name: rule for name, rule in found.items() if rule is not None}
-
-
-def _rule(hint: Any) -> FieldRule | None:
-    """The rule that a type carries: of a `Literal`, a bool and the types above; else None."""
-    optional = False
-    if get_origin(hint) in (Union, UnionType) and NoneType in get_args(hint):
-        hint, optional = get_args(hint)[0], True
-    if get_origin(hint) is Annotated:
-        return FieldRule(hint.__metadata__[0], optional)
-    if get_origin(hint) is Literal:
-        return FieldRule(partial(check_choice, choices=get_args(hint)), optional)
-    return FieldRule(check_switch, optional) if hint is bool else None
+def _find_checks(kind: Any) -> dict[str, tuple[Check, bool]]:
+    """Return the check of each field whose type has one, and whether the field may be None."""
+    checks: dict[str, tuple[Check, bool]] = {}
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        optional = NoneType in get_args(hint)
+        inner = get_args(hint)[0] if optional else hint
+        if get_origin(inner) is Annotated:
+            checks[name] = inner.__metadata__[0], optional
+        elif get_origin(inner) is Literal:
+            checks[name] = partial(check_choice, choices=get_args(inner)), optional
+        elif inner is bool:
+            checks[name] = check_switch, optional
+    return checks

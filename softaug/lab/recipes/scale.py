@@ -40,30 +40,26 @@ PHOTOS = "imagenette"
 PAPER_LR = 0.2  # SimSiam's
 
 
-def scaled(exhibit: PaperTable, scale: Scale, photos: str = PHOTOS) -> dict[str, AnyRecipe | str]:
-    """Each recipe of an exhibit at a scale, by its name in the catalogue, or why there is none.
+def scaled(table: PaperTable, scale: Scale, photos: str = PHOTOS) -> dict[str, AnyRecipe | str]:
+    """Return each recipe of a table at a scale, by its name in the catalog, or why there is none.
 
-    No exhibit has a row twice: of networks that become the same one, the first has it.
+    Recipes of a study are of the cpu scale. No table has a row twice: of networks that become
+    the same one, the first has it.
     """
     found: dict[str, AnyRecipe | str] = {}
     taken: dict[str, str] = {}
-    for name in exhibit.recipes:
-        recipe = _of_exhibit(exhibit, find(name).recipe, scale, photos)
+    for name in table.recipes:
+        recipe: AnyRecipe | str = find(name).recipe
+        if not table.of_paper and scale == "paper":
+            recipe = "a study of ours for the scale cpu"
+        elif (table.of_paper or scale == "smoke") and not isinstance(recipe, str):
+            recipe = at_scale(recipe, scale, photos)
         if not isinstance(recipe, str):
             first = taken.setdefault(recipe.name, name)
             if first != name:
                 recipe = f"it would be {recipe.name}, which stands for {first} already"
         found[name] = recipe
     return found
-
-
-def _of_exhibit(
-    exhibit: PaperTable, recipe: AnyRecipe, scale: Scale, photos: str
-) -> AnyRecipe | str:
-    """The paper's recipes are made smaller; those of a study are of the cpu scale."""
-    if exhibit.of_paper or scale == "smoke":
-        return at_scale(recipe, scale, photos)
-    return recipe if scale == "cpu" else "a study of ours for the scale cpu"
 
 
 def at_scale(recipe: AnyRecipe, scale: Scale, photos: str = PHOTOS) -> AnyRecipe | str:

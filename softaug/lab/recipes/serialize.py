@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import asdict, fields, is_dataclass
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from softaug.checks import check_choice, describe, nearest, refuse
@@ -42,64 +43,49 @@ def from_dict(values: Mapping[str, Any]) -> AnyRecipe:
 
 
 def as_of_today(values: Any) -> Any:
-    """A recipe of whatever age, with fields that came later at what leaves all as it was."""
+    """Return a recipe of any age with today's names and fields.
+
+    Fields that came later do nothing: `LATER` has their values. A pace that is off gets today's
+    defaults. `max_shift` was once `reach`, "normalized" was "normalised".
+    """
+    values = deepcopy(values)
     for path, added in LATER.items():
-        values = _with(values, path.split("."), added)
-    return _without_idle_pace(_renamed(values))
-
-
-def _renamed(values: Any) -> Any:
-    """The recipe with today's names: `max_shift` was once `reach`, "normalized" "normalised"."""
+        table = values
+        for name in path.split("."):
+            table = table.get(name) if isinstance(table, dict) else None
+        if isinstance(table, dict):
+            table |= {**added, **table}
     match values:
-        case {"augment": {"crop": {"reach": reach, **others}} as augment}:
+        case {"augment": {"crop": {"reach": reach} as crop} as augment}:
+            del crop["reach"]
+            crop["max_shift"] = reach
             steps = json.dumps(augment.get("schedules")).replace("crop.reach", "crop.max_shift")
-            crop = {"max_shift": reach, **others}
-            augment = {**augment, "crop": crop, "schedules": json.loads(steps)}
-            values = {**values, "augment": augment}
+            augment["schedules"] = json.loads(steps)
     match values:
         case {"loss": {"weighting": "normalised"} as loss}:
-            values = {**values, "loss": {**loss, "weighting": "normalized"}}
-    return values
-
-
-def _without_idle_pace(values: Any) -> Any:
-    """The same where something is paced; else the other settings are today's, and do nothing."""
+            loss["weighting"] = "normalized"
     match values:
         case {"augment": {"pace": {"rule": "none"}} as augment}:
-            return {**values, "augment": {**augment, "pace": asdict(Pace())}}
+            augment["pace"] = asdict(Pace())
     return values
-
-
-def _with(values: Any, path: list[str], added: Mapping[str, Any]) -> Any:
-    """`values` whose table at `path`, if there is one, has what is `added` too."""
-    if not isinstance(values, Mapping):
-        return values
-    if not path:
-        return {**added, **values}
-    first, *rest = path
-    return {**values, first: _with(values[first], rest, added)} if first in values else values
 
 
 def _build(kind: Any, value: Any, path: str) -> Any:
     """`value` as the type `kind`; `path` is its dotted name, empty for the recipe itself."""
+    kinds = get_args(kind)
     if get_origin(kind) in (Union, UnionType):
-        return _build_union(get_args(kind), value, path)
+        if value is None and NoneType in kinds:
+            return None
+        others = [one for one in kinds if one is not NoneType]
+        if isinstance(value, Mapping) and all(map(is_dataclass, others)):  # that with most keys
+            others.sort(key=lambda one: len(_names(one) ^ set(value)))
+        return _build(others[0], value, path)
     if get_origin(kind) is Literal:
-        check_choice("recipe", path, value, get_args(kind))
+        check_choice("recipe", path, value, kinds)
         return value
     if get_origin(kind) is tuple:
-        return _build_tuple(get_args(kind), value, path)
+        return _build_tuple(kinds, value, path)
     return _build_fields(kind, value, path) if is_dataclass(kind) else _plain(kind, value, path)
-
-
-def _build_union(kinds: tuple[Any, ...], value: Any, path: str) -> Any:
-    """None where it is one of `kinds`; of several dataclasses the one with most of the keys."""
-    if value is None and type(None) in kinds:
-        return None
-    others = [kind for kind in kinds if kind is not type(None)]
-    if isinstance(value, Mapping) and all(map(is_dataclass, others)):
-        others.sort(key=lambda kind: len(_names(kind) ^ set(value)))
-    return _build(others[0], value, path)
 
 
 def _build_fields(kind: Any, value: Any, path: str) -> Any:
