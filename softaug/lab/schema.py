@@ -16,7 +16,6 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
-    TypeAdapter,
     ValidationError,
     model_validator,
 )
@@ -76,27 +75,23 @@ def read(path: Path, model: type[R]) -> R:
 
 
 def parse(text: str, model: type[R], path: Path) -> R:
-    """Validate the text of a file; `path` is for errors."""
+    """Validate the text of a file, of this or an earlier version; `path` is for errors."""
     remedy = model.remedy.format(folder=path.parent)
     try:
-        record = model.model_validate_json(_upgrade(text, model))
-    except ValidationError as invalid:
-        _refuse_version(text, path, remedy)
-        _refuse_first(invalid.errors(include_url=False)[0], path, remedy)
-    if "schema_version" not in record.model_fields_set:
-        _refuse_version(text, path, remedy)
-    return record
-
-
-def _upgrade(text: str, model: type[R]) -> str | bytes:
-    """Bring a file of an earlier version up to date; what is none stays as it is."""
-    try:
         content = from_json(text)
-    except ValueError:
-        return text
-    if not isinstance(content, dict) or "schema" not in content:
-        return text
-    return to_json(model.upgrade(content))
+    except ValueError as error:
+        refuse(str(path), "the file must be JSON", error, remedy)
+    if isinstance(content, dict):
+        content = model.upgrade(content) if "schema" in content else content
+        found = content.get("schema_version", content.get("schema"))
+        if found != SCHEMA_VERSION:
+            age = "a later" if isinstance(found, int) and found > SCHEMA_VERSION else "an earlier"
+            rule = f"the file must have schema_version {SCHEMA_VERSION}"
+            refuse(str(path), rule, f"{found}: it was written by {age} version", remedy)
+    try:
+        return model.model_validate_json(to_json(content))
+    except ValidationError as invalid:
+        _refuse_first(invalid.errors(include_url=False)[0], path, remedy)
 
 
 def _rename(content: Any, **names: str) -> Any:
@@ -106,41 +101,16 @@ def _rename(content: Any, **names: str) -> Any:
     return {names.get(key, key): value for key, value in content.items()}
 
 
-def _refuse_version(text: str, path: Path, remedy: str) -> None:
-    """Refuse a file of another version of the schema, before its keys are spoken of."""
-    try:
-        content = from_json(text)
-    except ValueError:
-        return
-    if not isinstance(content, dict) or content.get("schema_version") == SCHEMA_VERSION:
-        return
-    found = content.get("schema_version", content.get("schema"))
-    age = "a later" if isinstance(found, int) and found > SCHEMA_VERSION else "an earlier"
-    rule = f"the file must have schema_version {SCHEMA_VERSION}"
-    refuse(str(path), rule, f"{found}: it was written by {age} version", remedy)
-
-
 def _refuse_first(error: ErrorDetails, path: Path, remedy: str) -> NoReturn:
-    where = _join(error["loc"])
+    parts = (f"[{at}]" if isinstance(at, int) else f".{at}" for at in error["loc"])
+    where = "".join(parts).removeprefix(".")  # such as arms[0].seeds
     got = "nothing" if error["type"] == "missing" else _shorten(error["input"])
     if error["type"] == "value_error":  # a validator of ours: rule and value are in it
         rule, _, got = str(error["ctx"]["error"]).rpartition(", got ")
         refuse(str(path), f"{where}: {rule}" if where else rule, got, remedy)
-    if error["type"] == "json_invalid":
-        refuse(str(path), "the file must be JSON", error["ctx"]["error"], remedy)
     rules = {"missing": "must be there", "extra_forbidden": "must not be there: no such key"}
     rule = rules.get(error["type"]) or re.sub(r"^\w+ should", "must", error["msg"])
     refuse(str(path), f"{where or 'the file'} {rule}", got, remedy)
-
-
-def _join(places: Sequence[int | str]) -> str:
-    """The path of a key.
-
-    >>> _join(("arms", 0, "seeds"))
-    'arms[0].seeds'
-    """
-    parts = (f"[{place}]" if isinstance(place, int) else f".{place}" for place in places)
-    return "".join(parts).removeprefix(".")
 
 
 def _shorten(value: object) -> str:
@@ -154,9 +124,28 @@ def _need(condition: bool, rule: str, got: object) -> None:
         raise ValueError(f"{rule}, got {_shorten(got)}")
 
 
-def _need_lengths(name: str, num: int, *columns: Sequence[Any]) -> None:
-    lengths = [len(column) for column in columns]
-    _need(lengths == [num] * len(columns), f"{name} must have {num} values each", lengths)
+def _need_lengths(num: int, **columns: Sequence[Any]) -> None:
+    lengths = [len(column) for column in columns.values()]
+    _need(
+        lengths == [num] * len(columns),
+        f"{', '.join(columns)} must have {num} values each",
+        lengths,
+    )
+
+
+def _need_unique(name: str, values: Sequence[str]) -> None:
+    _need(len(set(values)) == len(values), f"{name} must be different", values)
+
+
+def _columns(first: str, *others: str) -> Any:
+    """Make the validator of a record whose lists are columns of one table."""
+
+    def check(record: Record) -> Record:
+        num = len(getattr(record, first))
+        _need_lengths(num, **{name: getattr(record, name) for name in others})
+        return record
+
+    return model_validator(mode="after")(check)
 
 
 # Statistics
@@ -229,9 +218,6 @@ class MetricsRow(BaseModel):
     def numbers(self) -> dict[str, float]:
         """Everything that was measured, by name."""
         return dict(self.__pydantic_extra__)
-
-
-ROW: TypeAdapter[MetricsRow] = TypeAdapter(MetricsRow)
 
 
 class Result(ResultFile):
@@ -311,11 +297,6 @@ class MetricValue(MetricSpec):
     interval: tuple[float, float] | None  # 95 % bootstrap interval over images, where there is one
 
 
-def _need_unique(metrics: Sequence[MetricSpec]) -> None:
-    keys = [metric.key for metric in metrics]
-    _need(len(set(keys)) == len(keys), "metrics must have different keys", keys)
-
-
 # An evaluation: evaluation.json
 
 
@@ -329,8 +310,8 @@ class ReliabilityBins(Record):
 
     @model_validator(mode="after")
     def _check(self) -> "ReliabilityBins":
-        columns = self.count, self.confidence, self.accuracy
-        _need_lengths("count, confidence and accuracy", len(self.edges) - 1, *columns)
+        columns = {"count": self.count, "confidence": self.confidence, "accuracy": self.accuracy}
+        _need_lengths(len(self.edges) - 1, **columns)
         _need(sum(self.count) > 0, "reliability must have at least one image", self.count)
         return self
 
@@ -348,10 +329,7 @@ class ConfidenceHistogram(Record):
     right: list[Count] = Field(min_length=1)
     wrong: list[Count]
 
-    @model_validator(mode="after")
-    def _check(self) -> "ConfidenceHistogram":
-        _need_lengths("right and wrong", len(self.right), self.wrong)
-        return self
+    _check = _columns("right", "wrong")
 
 
 class SetMetrics(Record):
@@ -391,17 +369,14 @@ class CorruptionResult(Record):
     draws: Count
     n: Count
 
-    @model_validator(mode="after")
-    def _check(self) -> "CorruptionResult":
-        _need_lengths("accuracy and se", len(self.levels), self.accuracy, self.se)
-        return self
+    _check = _columns("levels", "accuracy", "se")
 
 
 class ImagePrediction(Record):
     """A picture and the likeliest classes, each with its confidence."""
 
     png: str = Field(pattern=r"^[A-Za-z0-9+/]+={0,2}$")  # base64
-    answers: list[tuple[int, Share]] = Field(min_length=1)
+    answers: list[tuple[Count, Share]] = Field(min_length=1)
 
 
 class Example(ImagePrediction):
@@ -514,31 +489,27 @@ class Evaluation(ResultFile):
 
     @model_validator(mode="after")
     def _check(self) -> "Evaluation":
-        sets = list(self.test_sets)
+        sets, num = list(self.test_sets), len(self.class_names)
         _need(self.split in sets, f"test_sets must hold {self.split}", sets)
-        _need_unique(self.metrics)
-        _need_unique(self.calibration)
-        check_calibration(self.calibration, self)
-        num, classes = len(self.class_names), self.per_class
-        columns = classes.count, classes.error, classes.nll, classes.brier, classes.confusion
-        _need_lengths(f"per_class of {num} classes", num, *columns, *classes.confusion)
-        self._check_examples(num)
-        return self
-
-    def _check_examples(self, num: int) -> None:
+        _need_unique("keys of metrics", [metric.key for metric in self.metrics])
+        _need_unique("keys of calibration", [metric.key for metric in self.calibration])
+        _need_calibration(self.calibration, self)
+        _need_lengths(num, **dict(self.per_class))
+        lengths = {len(row) for row in self.per_class.confusion}
+        _need(lengths == {num}, f"rows of confusion must have {num} values each", lengths)
         whole, occluded = self.examples.whole, self.examples.occluded
         labels = [example.label for example in whole]
         _need(all(label < num for label in labels), f"labels must be in 0..{num - 1}", labels)
-        hidden = [image for one in occluded for image in one.images]
-        for image in [*whole, *hidden]:
+        for image in [*whole, *(image for one in occluded for image in one.images)]:
             classes = [answer[0] for answer in image.answers]
-            good = all(0 <= number < num for number in classes)
+            good = all(number < num for number in classes)
             _need(good, f"classes of answers must be in 0..{num - 1}", classes)
         most = max((len(one.images) for one in occluded), default=0)
         _need(most <= len(whole), "occluded images must be the first of the whole ones", most)
+        return self
 
 
-def check_calibration(specs: Sequence[MetricSpec], evaluation: Evaluation) -> None:
+def _need_calibration(specs: Sequence[MetricSpec], evaluation: Evaluation) -> None:
     """Refuse an evaluation that lacks a calibration metric for any of its sets."""
     for name, found in evaluation.test_sets.items():
         missing = [s.key for s in specs if s.key not in found.before or s.key not in found.after]
@@ -604,32 +575,27 @@ class Comparison(ResultFile):
 
     @model_validator(mode="after")
     def _check(self) -> "Comparison":
-        _need_unique(self.metrics)
-        _need_unique(self.calibration)
-        names = [arm.name for arm in self.arms]
-        _need(len(set(names)) == len(names), "arms must have different names", names)
-        keys = [metric.key for metric in self.metrics]
+        names, keys = [arm.name for arm in self.arms], [metric.key for metric in self.metrics]
+        _need_unique("names of arms", names)
+        _need_unique("keys of metrics", keys)
+        _need_unique("keys of calibration", [metric.key for metric in self.calibration])
         for arm in self.arms:
-            self._check_arm(arm, keys)
+            num = len(arm.evaluations)
+            _need(len(arm.seeds) == num, f"arm {arm.name!r} must have {num} seeds", arm.seeds)
+            for key in keys:
+                known, values = list(arm.estimates), arm.values.get(key, [])
+                _need(key in known, f"estimates of {arm.name!r} must hold {key}", known)
+                rule = f"values of {key} of {arm.name!r} must be {num} numbers"
+                _need(len(values) == num, rule, values)
+            for evaluation in arm.evaluations:
+                _need_calibration(self.calibration, evaluation)
+                check_comparable(evaluation, self.arms[0].evaluations[0])
         for pair in self.pairs:
             for name in (pair.arm, pair.against):
                 _need(name in names, f"a pair must be of {names}", name)
             missing = [key for key in keys if key not in pair.verdicts]
             _need(not missing, "a pair must have a verdict on each metric", f"no {missing}")
         return self
-
-    def _check_arm(self, arm: Arm, keys: Sequence[str]) -> None:
-        num, first = len(arm.evaluations), self.arms[0].evaluations[0]
-        _need(len(arm.seeds) == num, f"arm {arm.name!r} must have {num} seeds", arm.seeds)
-        for key in keys:
-            known = list(arm.estimates)
-            _need(key in known, f"estimates of {arm.name!r} must hold {key}", known)
-            values = arm.values.get(key, [])
-            rule = f"values of {key} of {arm.name!r} must be {num} numbers"
-            _need(len(values) == num, rule, values)
-        for evaluation in arm.evaluations:
-            check_calibration(self.calibration, evaluation)
-            check_comparable(evaluation, first)
 
 
 def check_comparable(evaluation: Evaluation, first: Evaluation) -> None:
@@ -649,35 +615,7 @@ def check_comparable(evaluation: Evaluation, first: Evaluation) -> None:
     _need(images == first.examples.images, "all must have the same examples", images)
 
 
-# A grid: grid.json, and a file for each table or figure
-
-
-class GridEntry(Record):
-    """A run of a grid."""
-
-    name: str
-    recipe: str
-    data: str
-    model: str
-    seed: Count
-    folder: str  # relative to grid.json
-    epochs: Count
-    members: Count
-    tables: list[str]  # that need it
-    cost: str
-    no_data: str | None  # why it cannot be run
-
-
-class Grid(ResultFile):
-    """grid.json: which runs a grid consists of."""
-
-    remedy: ClassVar[str] = "run `softaug reproduce` again"
-
-    scale: str
-    tables: list[str]  # names of tables and figures
-    seeds: list[Count]
-    runs: list[GridEntry]
-    environment: Environment
+# A table, figure or study of a grid: NAME.json
 
 
 CellState = Literal[
@@ -760,11 +698,7 @@ class CollectedLine(Record):
     n: list[Count]
     paper: list[float | None]
 
-    @model_validator(mode="after")
-    def _check(self) -> "CollectedLine":
-        columns = self.mean, self.se, self.n, self.paper
-        _need_lengths(f"x, mean, se, n and paper of line {self.label!r}", len(self.x), *columns)
-        return self
+    _check = _columns("x", "mean", "se", "n", "paper")
 
 
 class CollectedPanel(Record):
@@ -784,12 +718,7 @@ class CropDraws(Record):
     offsets: list[tuple[float, float]]
     confidence: list[Share]
 
-    @model_validator(mode="after")
-    def _check(self) -> "CropDraws":
-        _need_lengths(
-            f"offsets and confidence of {self.label!r}", len(self.offsets), self.confidence
-        )
-        return self
+    _check = _columns("offsets", "confidence")
 
 
 FIGURE_PARTS = {
@@ -808,7 +737,7 @@ class CollectedTable(ResultFile):
 
     remedy: ClassVar[str] = "run `softaug reproduce` again"
 
-    name: str
+    name: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
     title: str
     scale: str
     complete: bool
@@ -822,8 +751,6 @@ class CollectedTable(ResultFile):
 
     @model_validator(mode="after")
     def _check(self) -> "CollectedTable":
-        word = re.fullmatch(r"[a-z][a-z0-9-]*", self.name)
-        _need(word is not None, "name must be a word in small letters", self.name)
         part = FIGURE_PARTS.get(self.name)
         _need(part is None or bool(getattr(self, part or "rows")), f"{part} must be there", [])
         labels = [row.label for row in self.rows]
@@ -834,75 +761,3 @@ class CollectedTable(ResultFile):
         good = len(set(names)) == len(names) == len(self.runs)
         _need(good, "labels must be one for each of the runs, all different", names)
         return self
-
-
-class Failure(ResultFile):
-    """failure.json and diverged.json: why a run of a grid did not end well."""
-
-    remedy: ClassVar[str] = "run `softaug reproduce` again"
-
-    message: str
-    when: str
-    recipe: RecipeDict | None = None  # what diverged
-
-
-# Fitted curves and priors: what curves.json and prior.json say "about" themselves
-
-
-class MeasuredRun(Record):
-    """A run that curves or a prior were measured with."""
-
-    folder: str
-    weights_sha256: str
-    recipe: RecipeDict
-
-
-class MeasuredOn(Record):
-    """How a file of `softaug curves` was made, from which runs, on which images."""
-
-    command: str
-    environment: Environment
-    runs: list[MeasuredRun] = []
-    data: str
-    split: str | None = None
-    images: Count | None = None
-
-
-class PriorAbout(MeasuredOn):
-    """Of prior.json."""
-
-    smoothing: Share
-    # of the images that the networks saw; null where the prior is that of CIFAR-100's groups
-    visible: Share | None = None
-    fill: list[int] = []  # of borders
-
-
-class CurvePoints(Record):
-    """What was measured of an operation and how the common power curve fits it."""
-
-    loss: float
-    common_k: float
-    loss_error: float | None  # null at a bound of the range
-    k_error: float | None
-    misfit: float
-    x: list[float]
-    accuracy: list[float]
-    accuracy_error: list[float]
-    retained: list[float]
-    retained_error: list[float]
-
-
-class CurveFill(Record):
-    """What fills borders, in pixels 0..255."""
-
-    crop: list[int]
-    operations: int
-
-
-class CurvesAbout(MeasuredOn):
-    """Of curves.json, whose curves `softaug.transforms.curves` reads."""
-
-    fill: CurveFill
-    draws: Count
-    accuracy: Share  # on whole images
-    points: dict[str, CurvePoints]
