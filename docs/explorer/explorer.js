@@ -125,10 +125,10 @@ class Explorer {
     const { SIZE, slider } = Explorer;
     return `<style>
       .explorer { --ink: currentColor; --accent: #00775a; display: flex; flex-wrap: wrap; gap: 24px; }
-      .explorer .stage { position: relative; width: ${SIZE}px; height: ${SIZE}px; margin: 72px 96px 72px 72px; background-size: cover; }
+      .explorer .stage { position: relative; width: ${SIZE}px; height: ${SIZE}px; margin: 56px 64px 56px 40px; background-size: cover; }
       .explorer .frame { position: absolute; inset: 0; border: 3px solid var(--accent); box-shadow: 0 0 0 1px #fff; cursor: move; touch-action: none; }
       .explorer .frame::after { content: "drag me"; position: absolute; right: 6px; bottom: 4px; padding: 0 6px; background: var(--accent); color: #fff; font-size: 13px; }
-      .explorer .result { flex: 1; min-width: 300px; }
+      .explorer .result { flex: 1; min-width: 260px; }
       .explorer canvas { width: 100%; display: block; }
       .explorer .result > canvas { width: 160px; border: 1px solid #8888; }
       .explorer dl { display: grid; grid-template-columns: auto 1fr; gap: 2px 12px; margin: 12px 0; }
