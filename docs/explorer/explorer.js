@@ -125,6 +125,7 @@ class Explorer {
     const { SIZE, slider } = Explorer;
     return `<style>
       .explorer { --ink: currentColor; --accent: #00775a; display: flex; flex-wrap: wrap; gap: 24px; }
+      .explorer .area { overflow: hidden; }
       .explorer .stage { position: relative; width: ${SIZE}px; height: ${SIZE}px; margin: 56px 64px 56px 40px; background-size: cover; }
       .explorer .frame { position: absolute; inset: 0; border: 3px solid var(--accent); box-shadow: 0 0 0 1px #fff; cursor: move; touch-action: none; }
       .explorer .frame::after { content: "drag me"; position: absolute; right: 6px; bottom: 4px; padding: 0 6px; background: var(--accent); color: #fff; font-size: 13px; }
@@ -143,8 +144,8 @@ class Explorer {
       .explorer button { padding: 4px 12px; border: 1px solid currentColor; border-radius: 4px; cursor: pointer; }
     </style>
     <div class="explorer">
-      <div class="stage" data-name="stage"><div class="frame" data-name="frame" tabindex="0" role="application"
-        aria-label="the crop's frame; move it with the mouse or the arrow keys"></div></div>
+      <div class="area"><div class="stage" data-name="stage"><div class="frame" data-name="frame" tabindex="0" role="application"
+        aria-label="the crop's frame; move it with the mouse or the arrow keys"></div></div></div>
       <div class="result">
         <canvas data-name="crop" aria-label="what the network sees"></canvas>
         <dl>
@@ -155,8 +156,8 @@ class Explorer {
         <div class="bar"><div data-name="bar-true"></div></div>
         <span data-name="others"></span>: <b data-name="other"></b>
         <div class="bar"><div data-name="bar-other"></div></div>
-        ${slider("dx", "frame to the right, px", -SIZE, SIZE, 1, 90)}
-        ${slider("dy", "frame down, px", -SIZE, SIZE, 1, -60)}
+        ${slider("dx", "frame to the right, px", -SIZE, SIZE, 1, 60)}
+        ${slider("dy", "frame down, px", -SIZE, SIZE, 1, -45)}
         ${slider("k", "k", 0.5, 5, 0.1, 2)}
         ${slider("classes", "number of classes C", 2, 1000, 1, 10)}
         ${slider("sigma", "sigma of the draws below", 0.01, 0.6, 0.01, 0.3)}
