@@ -124,7 +124,7 @@ def _need(condition: bool, rule: str, got: object) -> None:
         raise ValueError(f"{rule}, got {_shorten(got)}")
 
 
-def _need_lengths(num: int, **columns: Sequence[Any]) -> None:
+def _need_lengths(num: int, **columns: Any) -> None:
     lengths = [len(column) for column in columns.values()]
     _need(
         lengths == [num] * len(columns),

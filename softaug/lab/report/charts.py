@@ -7,11 +7,12 @@ import base64
 import binascii
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure as MplFigure
 from matplotlib.legend import Legend
@@ -38,11 +39,10 @@ def _shorten_start(text: str, limit: int) -> str:
     return literal(shown if len(shown) <= limit else f"…{shown[1 - limit :]}", limit)
 
 
-def _percent_axis(axes: Axes, *, x: bool = False, y: bool = False) -> None:
+def _mark_percent(*every: Axis) -> None:
     """Label shares in 0..1 as 0, 20, ... 100."""
-    for wanted, axis in ((x, axes.xaxis), (y, axes.yaxis)):
-        if wanted:
-            axis.set_ticks([0, 0.2, 0.4, 0.6, 0.8, 1], ["0", "20", "40", "60", "80", "100"])
+    for axis in every:
+        axis.set_ticks([0, 0.2, 0.4, 0.6, 0.8, 1], ["0", "20", "40", "60", "80", "100"])
 
 
 # Differences and gains: a row for each number.
@@ -69,41 +69,42 @@ class DotRow:
 
 
 @dataclass(frozen=True)
-class DotGroup:
-    """Rows in one unit, which share a scale."""
+class GainRow:
+    """A row of a table: the paper's gain and ours with its standard error, where there are."""
 
-    heading: str
-    rows: tuple[DotRow, ...]
+    label: str
+    paper: float | None
+    ours: float | None
+    se: float | None
+
+
+_Row = TypeVar("_Row", DotRow, GainRow)
 
 
 def draw_dots(
-    figure: MplFigure, groups: Sequence[DotGroup], names: Mapping[int, str], colors: Colors
+    groups: Mapping[str, Sequence[DotRow]],
+    names: Mapping[int, str],
+    figure: MplFigure,
+    colors: Colors,
 ) -> None:
     """Draw dots with intervals around a line of no difference; better is to the right.
 
-    Groups have scales of their own, and their zeros stand above each other. `names` are the
-    series of the legend, by index.
+    Groups are in one unit each and have scales of their own, whose zeros stand above each other.
+    `names` are the series of the legend, by index.
     """
-    ratios = [len(group.rows) + 0.9 for group in groups]
-    every = figure.subplots(len(groups), 1, squeeze=False, height_ratios=ratios)[:, 0]
     with_text = figure.get_figwidth() > 6
-    for axes, group in zip(every, groups, strict=True):
-        num = len(group.rows)
-        axes.axvline(0, color=INK, linewidth=0.9)
-        for place, row in enumerate(group.rows):
+    for axes, rows in _stack_rows(groups, 34, figure):
+        for place, row in enumerate(rows):
             _draw_dot_row(axes, row, place, colors)
             if with_text:
-                axes.annotate(
-                    row.text, (1.02, place), xycoords=("axes fraction", "data"), va="center"
-                )
-        axes.set_yticks(range(num), [literal(row.label, 34) for row in group.rows])
-        axes.set_ylim(num - 0.4, -0.6)
-        _add_heading(axes, group.heading)
-        axes.grid(visible=False, axis="y")
+                where: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center"}
+                axes.annotate(row.text, (1.02, place), **where)
         axes.spines["left"].set_visible(False)
-        reach = 1.08 * max(max(map(abs, _extent(row)), default=0) for row in group.rows) or 1
-        axes.set_xlim(-reach, reach)
-        axes.locator_params(axis="x", nbins=5 if not with_text else 7)
+        dots = [dot for row in rows for dot in row.dots]
+        ends = [abs(end) for dot in dots for end in (dot.value, *(dot.ends or ()))]
+        limit = 1.08 * max(ends, default=0) or 1
+        axes.set_xlim(-limit, limit)
+        axes.locator_params(axis="x", nbins=7 if with_text else 5)
     figure.supxlabel("← worse · better →", fontsize=9.5)
     if names:
         look: dict[str, Any] = {"linestyle": "none", "markersize": 6}
@@ -114,22 +115,28 @@ def draw_dots(
         add_legend_above(figure, handles, [literal(name) for name in names.values()])
 
 
-def _add_heading(axes: Axes, heading: str) -> None:
-    """Write a heading above axes, from the left end of the figure."""
-    axes.set_title(" ", pad=3)
-    text = axes.annotate(
-        literal(heading, 46),
-        (0, 1),
-        (2, 4),
-        xycoords=("figure fraction", "axes fraction"),
-        textcoords="offset points",
-        fontweight="bold",
-    )
-    text.set_in_layout(False)
-
-
-def _extent(row: DotRow) -> list[float]:
-    return [value for dot in row.dots for value in (dot.value, *(dot.ends or ()))]
+def _stack_rows(
+    groups: Mapping[str, Sequence[_Row]], limit: int, figure: MplFigure
+) -> Iterator[tuple[Axes, Sequence[_Row]]]:
+    """Make axes under a heading for each group: a label for each row, and a line at zero."""
+    ratios = [len(rows) + 0.9 for rows in groups.values()]
+    every = figure.subplots(len(groups), 1, squeeze=False, height_ratios=ratios)[:, 0]
+    for axes, (heading, rows) in zip(every, groups.items(), strict=True):
+        axes.axvline(0, color=INK, linewidth=0.9)
+        yield axes, rows
+        axes.set_yticks(range(len(rows)), [_shorten_start(row.label, limit) for row in rows])
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+        axes.grid(visible=False, axis="y")
+        axes.set_title(" ", pad=3)
+        text = axes.annotate(
+            literal(heading, 46),
+            (0, 1),
+            (2, 4),
+            xycoords=("figure fraction", "axes fraction"),
+            textcoords="offset points",
+            fontweight="bold",
+        )
+        text.set_in_layout(False)
 
 
 def _draw_dot_row(axes: Axes, row: DotRow, place: int, colors: Colors) -> None:
@@ -138,56 +145,30 @@ def _draw_dot_row(axes: Axes, row: DotRow, place: int, colors: Colors) -> None:
         color = colors(dot.index)
         if dot.ends is not None:
             axes.plot(dot.ends, [height] * 2, color=color, linewidth=2, solid_capstyle="round")
-        axes.plot(
-            [dot.value],
-            [height],
-            color=color,
-            linestyle="none",
-            marker=MARKERS[dot.index % len(MARKERS)],
-            markersize=6,
-            markerfacecolor=color if dot.clear else "none",
-        )
-
-
-@dataclass(frozen=True)
-class GainRow:
-    """A row of a table: the paper's gain and ours with its standard error, where there are."""
-
-    label: str
-    paper: float | None
-    ours: float | None
-    se: float | None
+        look: dict[str, Any] = {"marker": MARKERS[dot.index % len(MARKERS)], "markersize": 6}
+        look["markerfacecolor"] = color if dot.clear else "none"
+        axes.plot([dot.value], [height], color=color, linestyle="none", **look)
 
 
 def draw_gains(
-    figure: MplFigure, groups: Sequence[tuple[str, Sequence[GainRow]]], ours: str, colors: Colors
+    groups: Mapping[str, Sequence[GainRow]], ours: str, figure: MplFigure, colors: Colors
 ) -> None:
     """Draw bars of the paper's gain and ours, a panel for each group."""
-    ratios = [len(rows) + 0.9 for _, rows in groups]
-    every = figure.subplots(len(groups), 1, squeeze=False, height_ratios=ratios)[:, 0]
-    for axes, (heading, rows) in zip(every, groups, strict=True):
+    for axes, rows in _stack_rows(groups, 52 if figure.get_figwidth() > 6 else 26, figure):
         places = range(len(rows))
-        paper = [math.nan if row.paper is None else row.paper for row in rows]
-        mean = [math.nan if row.ours is None else row.ours for row in rows]
+        paper, mean = _gaps([row.paper for row in rows]), _gaps([row.ours for row in rows])
         has_paper = not all(map(math.isnan, paper))
         thick, aside = (0.36, 0.19) if has_paper else (0.6, 0.0)
+        hatched: dict[str, Any] = {"facecolor": "none", "edgecolor": colors(GRAY), "hatch": "////"}
+        bars: dict[str, Any] = {"color": colors(0), "ecolor": INK, "capsize": 2}
+        bars["error_kw"] = {"linewidth": 1}
         if has_paper:
-            look = {"facecolor": "none", "edgecolor": colors(GRAY), "hatch": "////"}
-            axes.barh([p - aside for p in places], paper, thick, label=PAPER, **look)
+            axes.barh([p - aside for p in places], paper, thick, label=PAPER, **hatched)
         errors = [row.se or 0 for row in rows]
-        bars = {"color": colors(0), "ecolor": INK, "capsize": 2, "error_kw": {"linewidth": 1}}
         axes.barh([p + aside for p in places], mean, thick, xerr=errors, label=ours, **bars)
-        axes.axvline(0, color=INK, linewidth=0.9)
-        limit = 52 if figure.get_figwidth() > 6 else 26
-        axes.set_yticks(places, [_shorten_start(row.label, limit) for row in rows])
-        axes.set_ylim(len(rows) - 0.4, -0.6)
-        _add_heading(axes, heading)
-        axes.grid(visible=False, axis="y")
-    every[-1].set_xlabel("gain over the baseline row, points\n← worse · better →")
-    handles, labels = max(
-        (axes.get_legend_handles_labels() for axes in every), key=lambda p: len(p[0])
-    )
-    add_legend_above(figure, handles, labels)
+    figure.axes[-1].set_xlabel("gain over the baseline row, points\n← worse · better →")
+    legends = [axes.get_legend_handles_labels() for axes in figure.axes]
+    add_legend_above(figure, *max(legends, key=lambda both: len(both[0])))
 
 
 # Curves.
@@ -249,7 +230,7 @@ def find_limits(lines: Sequence[Line]) -> tuple[float, float]:
 
 
 def draw_corruption(
-    figure: MplFigure, lines: Sequence[Line], axis: str, chance: float, colors: Colors
+    lines: Sequence[Line], axis: str, chance: float, figure: MplFigure, colors: Colors
 ) -> None:
     """Draw accuracy in percent against the level of a corruption, and that of guessing."""
     axes = figure.add_subplot()
@@ -273,17 +254,16 @@ class Spread:
 
 
 def draw_training(
-    figure: MplFigure, curves: Mapping[str, Mapping[float, Spread]], label: str, colors: Colors
+    curves: Mapping[str, Mapping[float, Spread]], label: str, figure: MplFigure, colors: Colors
 ) -> None:
     """Draw the mean over runs at each epoch, with a band from the least to the most."""
     axes = figure.add_subplot()
     for index, (arm, points) in enumerate(curves.items()):
         if points:
             xs, spreads = list(points), list(points.values())
-            look: dict[str, Any] = {"linewidth": 1.4, "markersize": 4.5}
-            look["markevery"] = max(1, len(xs) // 8)
-            means = [one.mean for one in spreads]
-            axes.plot(xs, means, label=literal(arm), **look, **line_style(index, colors))
+            look = {**line_style(index, colors), "linewidth": 1.4, "markersize": 4.5}
+            look |= {"label": literal(arm), "markevery": max(1, len(xs) // 8)}
+            axes.plot(xs, [one.mean for one in spreads], **look)
             lows, highs = [one.low for one in spreads], [one.high for one in spreads]
             axes.fill_between(xs, lows, highs, color=colors(index), alpha=0.2, linewidth=0)
     axes.set(xlabel="epoch", ylabel=literal(label))
@@ -328,8 +308,9 @@ class Bin:
     accuracy: float
 
 
-def draw_reliability(figure: MplFigure, bins: Sequence[Bin], color: str) -> None:
+def draw_reliability(bins: Sequence[Bin], index: int, figure: MplFigure, colors: Colors) -> None:
     """Draw accuracy by confidence, the gap to calibration hatched, and the counts below."""
+    color = colors(index)
     top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3.4, 1))
     lows, widths = [part.low for part in bins], [part.high - part.low for part in bins]
     accuracy, counts = [part.accuracy for part in bins], [part.count for part in bins]
@@ -340,48 +321,47 @@ def draw_reliability(figure: MplFigure, bins: Sequence[Bin], color: str) -> None
     top.bar(lows, gap, widths, base, align="edge", linewidth=0.8, label="gap", **outline)
     top.plot([0, 1], [0, 1], color=INK, linewidth=1, linestyle="--", label="calibrated")
     top.set(xlim=(0, 1), ylim=(0, 1), ylabel="accuracy, %")
-    _percent_axis(top, y=True)
+    _mark_percent(top.yaxis)
     bottom.bar(lows, counts, widths, color=color, align="edge", edgecolor=INK, linewidth=0.8)
     bottom.set_yscale("log")
     bottom.set_ylim(0.7, 2 * max(counts))
-    ticks = [10**power for power in range(len(str(max(counts)))) if power % 2 == 0]
-    bottom.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
-    bottom.set_yticks([], minor=True)
+    _mark_powers(bottom, [10**power for power in range(0, len(str(max(counts))), 2)])
     bottom.set(xlabel="confidence, %", ylabel="count")
-    _percent_axis(bottom, x=True)
+    _mark_percent(bottom.xaxis)
     figure.legend(loc="outside upper left", ncols=3, handlelength=1.6, columnspacing=1)
 
 
+def _mark_powers(axes: Axes, ticks: Sequence[int]) -> None:
+    axes.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
+    axes.set_yticks([], minor=True)
+
+
 def draw_histogram(
-    figure: MplFigure, correct: Sequence[int], wrong: Sequence[int], color: str
+    correct: Sequence[int], wrong: Sequence[int], index: int, figure: MplFigure, colors: Colors
 ) -> None:
     """Draw counts of correct and wrong answers in equal bins of confidence."""
     axes, num = figure.add_subplot(), len(correct)
     lows = [place / num for place in range(num)]
     bars: dict[str, Any] = {"width": 1 / num, "align": "edge", "linewidth": 0.8}
-    axes.bar(lows, correct, color=color, alpha=0.45, label="correct", **bars)
+    axes.bar(lows, correct, color=colors(index), alpha=0.45, label="correct", **bars)
     axes.bar(lows, wrong, color="none", edgecolor=INK, hatch="//////", label="wrong", **bars)
     axes.set_yscale("symlog", linthresh=1)
     top = max(*correct, *wrong, 1)
-    ticks = [0, *(10**power for power in range(len(str(top))))]
-    axes.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
-    axes.set_yticks([], minor=True)
+    _mark_powers(axes, [0, *(10**power for power in range(len(str(top))))])
     axes.set(xlim=(0, 1), ylim=(0, 2 * top), xlabel="confidence, %", ylabel="answers")
-    _percent_axis(axes, x=True)
+    _mark_percent(axes.xaxis)
     figure.legend(loc="outside upper left", ncols=2, handlelength=1.6)
 
 
-def draw_changes(
-    figure: MplFigure, names: Sequence[str], values: Sequence[float], color: str
-) -> None:
+def draw_changes(changes: Sequence[tuple[str, float]], figure: MplFigure, colors: Colors) -> None:
     """Draw a bar for the change of each class's error."""
-    axes, places = figure.add_subplot(), range(len(names))
-    axes.barh(places, values, color=color, alpha=0.6)
+    axes, places = figure.add_subplot(), range(len(changes))
+    axes.barh(places, [change for _, change in changes], color=colors(2), alpha=0.6)
     axes.axvline(0, color=INK, linewidth=0.9)
-    axes.set_yticks(places, [literal(name, 18) for name in names])
+    axes.set_yticks(places, [literal(name, 18) for name, _ in changes])
     axes.set_xlabel("change of the error, points\n← better · worse →")
     axes.grid(visible=False, axis="y")
-    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.set_ylim(len(changes) - 0.4, -0.6)
 
 
 _NAMED = 20  # classes: more names than that do not fit beside the matrix
@@ -389,7 +369,11 @@ _SHADE = to_rgb("#c05a10")  # seen on light and on dark paper
 
 
 def draw_confusion(
-    figure: MplFigure, shares: Sequence[Sequence[float]], top: float, names: Sequence[str]
+    shares: Sequence[Sequence[float]],
+    top: float,
+    names: Sequence[str],
+    figure: MplFigure,
+    colors: Colors,  # shades are alike for all
 ) -> None:
     """Draw which classes are taken for which, and the scale of the shades below."""
     axes, scale = figure.subplots(2, 1, height_ratios=(24, 1))
@@ -435,7 +419,7 @@ def measure_answers(rows: Sequence[Sequence[Card]], width: float) -> float:
     return 24 + heads * _LINE + len(rows) * (cell + (num_answers + 0.5) * _LINE)
 
 
-def draw_answers(figure: MplFigure, rows: Sequence[Sequence[Card]], colors: Colors) -> None:
+def draw_answers(rows: Sequence[Sequence[Card]], figure: MplFigure, colors: Colors) -> None:
     """Draw a row of images for each row of cards; the arms are named above by letter.
 
     Where each row is one image, its class stands once, beside it, and what was done to the
@@ -457,21 +441,20 @@ def draw_answers(figure: MplFigure, rows: Sequence[Sequence[Card]], colors: Colo
             if down == 0 or not is_series:
                 axes.set_title(title, fontsize=_SMALL, pad=2)
     answers = rows[0][0].answers
-    handles = [_letter_handle(place, answer, colors) for place, answer in enumerate(answers)]
-    look: dict[str, Any] = {"handletextpad": 0.2, "fontsize": 7}
-    figure.legend(handles=handles, loc="outside upper left", ncols=len(answers), **look)
+    look: dict[str, Any] = {"linestyle": "none", "markeredgewidth": 0, "markersize": 5}
+    marks = [rf"$\mathsf{{{_letter(place)}}}$" for place in range(len(answers))]
+    handles = [
+        Line2D([], [], label=literal(answer.arm), marker=mark, color=colors(place), **look)
+        for place, (answer, mark) in enumerate(zip(answers, marks, strict=True))
+    ]
+    look = {"ncols": len(answers), "handletextpad": 0.2, "fontsize": 7}
+    figure.legend(handles=handles, loc="outside upper left", **look)
 
 
 def _is_series(rows: Sequence[Sequence[Card]]) -> bool:
     """Whether each row is of one class, and each column of one kind."""
     alike = all(len({card.label for card in row}) == 1 for row in rows)
     return alike and len({tuple(card.note for card in row) for row in rows}) == 1
-
-
-def _letter_handle(place: int, answer: Answer, colors: Colors) -> Line2D:
-    look: dict[str, Any] = {"marker": rf"$\mathsf{{{_letter(place)}}}$", "markersize": 5}
-    look |= {"linestyle": "none", "color": colors(place), "markeredgewidth": 0}
-    return Line2D([], [], label=literal(answer.arm), **look)
 
 
 def _letter(place: int) -> str:
@@ -593,5 +576,5 @@ def draw_softening(
         )
     axes.set(xlabel="visible share of the image, %", ylabel="confidence of the target, %")
     axes.set(xlim=(0, 1), ylim=(0, 1.02))
-    _percent_axis(axes, x=True, y=True)
+    _mark_percent(axes.xaxis, axes.yaxis)
     axes.legend(loc="lower right", handlelength=3)

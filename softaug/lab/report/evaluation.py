@@ -10,7 +10,7 @@ from softaug.lab.report.findings import (
     SIGNS,
     Difference,
     count_images,
-    find_differences,
+    find_difference,
     format_range,
     image_ends,
     lean,
@@ -35,11 +35,12 @@ from softaug.lab.report.model import (
     Table,
     capitalize,
     count_cell,
+    make_cell,
     make_table,
     number_cell,
 )
 from softaug.lab.report.settings import flatten, settings_section
-from softaug.lab.schema import Arm, Comparison, Evaluation, Interval, MetricSpec, Pair
+from softaug.lab.schema import Arm, Comparison, Estimate, Evaluation, Interval, MetricSpec, Pair
 
 _CORRUPTIONS = {
     "occlusion": "Part of the image hidden",
@@ -203,12 +204,18 @@ def _mean_column(name: str) -> Column:
 def _mean_cell(metric: MetricSpec, arm: Arm, *, best: bool) -> Cell:
     """Write mean ± standard error of an arm; of one run, its interval over images."""
     found = arm.estimates[metric.key]
-    text, mean, se = metric.format(found.mean), metric.in_unit(found.mean), ""
-    if found.se is not None:
-        text, se = f"{text} ± {metric.format(found.se)}", repr(metric.in_unit(found.se))
-    elif ends := image_ends(metric, arm):
-        text = f"{text} ({ends})"
-    return Cell(text, mean, (repr(mean), se, str(found.n)), best)
+    ends = image_ends(metric, arm) if found.se is None else ""
+    after = f" ({ends})" if ends else ""
+    return _estimate_cell(metric, found, metric.format(found.mean), after, best=best)
+
+
+def _estimate_cell(
+    metric: MetricSpec, found: Estimate, text: str, after: str = "", *, best: bool = False
+) -> Cell:
+    mean, se = metric.in_unit(found.mean), found.se
+    if se is not None:
+        text, se = f"{text} ± {metric.format(se)}", metric.in_unit(se)
+    return make_cell(text + after, mean, se, found.n, best=best)
 
 
 def _over_seeds(arms: Sequence[Arm]) -> str:
@@ -228,10 +235,7 @@ def _runs_section(comparison: Comparison) -> Section:
     for arm in comparison.arms:
         for place, seed in enumerate(arm.seeds):
             values = ((m, arm.values[m.key][place]) for m in comparison.metrics)
-            cells = [
-                Cell(m.format(value), m.in_unit(value), (repr(m.in_unit(value)),))
-                for m, value in values
-            ]
+            cells = [make_cell(m.format(value), m.in_unit(value)) for m, value in values]
             rows.append((Cell(arm.name), Cell(str(seed), seed), *cells))
     heads = ["Arm", "Seed", *(metric.label for metric in comparison.metrics)]
     return Section("Every run", (make_table("every-run", "Every run", heads, rows, ""),))
@@ -262,7 +266,7 @@ def _pair_table(pair: Pair, comparison: Comparison, index: int) -> Table:
         Column("One pair, over images", ("images difference", "images low", "images high")),
         Column("Verdict"),
     )
-    found = find_differences(pair, comparison.metrics)
+    found = [find_difference(pair, metric) for metric in comparison.metrics]
     rows = {one.metric.key: _pair_row(pair, one) for one in found}
     seeds = ", ".join(map(str, pair.seeds)) or "none"
     title = f"{pair.arm} minus {pair.against}"
@@ -275,8 +279,7 @@ def _pair_row(pair: Pair, found: Difference) -> Row:
     metric, key = found.metric, found.metric.key
     mean, shown = mean_difference(pair, key), Cell(NONE)
     if mean is not None:
-        value = metric.in_unit(mean)
-        shown = Cell(metric.format_signed(mean), value, (repr(value),))
+        shown = make_cell(metric.format_signed(mean), metric.in_unit(mean))
     sign = SIGNS[found.verdict.word]
     return (
         _label_cell(metric),
@@ -289,17 +292,16 @@ def _pair_row(pair: Pair, found: Difference) -> Row:
 
 def _range_cell(metric: MetricSpec, found: Interval | None) -> Cell:
     if found is None:
-        return Cell(NONE, csv=("", ""))
+        return make_cell(NONE, None, None)
     low, high = metric.in_unit(found.low), metric.in_unit(found.high)
-    return Cell(format_range(metric, found), low, (repr(low), repr(high)))
+    return make_cell(format_range(metric, found), low, high)
 
 
 def _image_cell(metric: MetricSpec, found: Interval | None) -> Cell:
     if found is None:
-        return Cell(NONE, csv=("", "", ""))
-    ends, value = _range_cell(metric, found), metric.in_unit(found.value)
-    text = f"{metric.format_signed(found.value)} ({ends.text})"
-    return Cell(text, value, (repr(value), *ends.csv))
+        return make_cell(NONE, None, None, None)
+    text = f"{metric.format_signed(found.value)} ({format_range(metric, found)})"
+    return make_cell(text, *map(metric.in_unit, (found.value, found.low, found.high)))
 
 
 # Calibration, classes, examples.
@@ -335,7 +337,8 @@ def _calibration_table(comparison: Comparison, name: str, place: int) -> Table:
         (_label_cell(metric), *(_calibration_cell(metric, arm, name, w) for arm, w in sides))
         for metric in comparison.calibration
     ]
-    seeds = "; mean ± standard error over seeds" if _has_seeds(arms) else ""
+    has_seeds = any(len(arm.evaluations) > 1 for arm in arms)
+    seeds = "; mean ± standard error over seeds" if has_seeds else ""
     caption = (
         f"{count_images(arms[0].evaluations[0], name)}, before and after temperature scaling"
         f"{seeds}. ECE: expected calibration error. The debiased figure is the root of a squared "
@@ -346,20 +349,12 @@ def _calibration_table(comparison: Comparison, name: str, place: int) -> Table:
     return make_table(f"calibration-{place}", title, columns, rows, caption)
 
 
-def _has_seeds(arms: Sequence[Arm]) -> bool:
-    return any(len(arm.evaluations) > 1 for arm in arms)
-
-
 def _calibration_cell(metric: MetricSpec, arm: Arm, name: str, when: When) -> Cell:
-    values = [getattr(one.test_sets[name], when)[metric.key] for one in arm.evaluations]
-    found, is_signed = estimate(values), metric.key == _SIGNED
-    text = metric.format_signed(found.mean) if is_signed else metric.format(found.mean)
-    se = ""
-    if found.se is not None:
-        se, text = repr(metric.in_unit(found.se)), f"{text} ± {metric.format(found.se)}"
-    text += f", {lean(found.mean)}" if is_signed else ""
-    mean = metric.in_unit(found.mean)
-    return Cell(text, mean, (repr(mean), se, str(found.n)))
+    found = estimate([getattr(one.test_sets[name], when)[metric.key] for one in arm.evaluations])
+    if metric.key != _SIGNED:
+        return _estimate_cell(metric, found, metric.format(found.mean))
+    text, after = metric.format_signed(found.mean), f", {lean(found.mean)}"
+    return _estimate_cell(metric, found, text, after)
 
 
 def _temperature_table(comparison: Comparison) -> Table:

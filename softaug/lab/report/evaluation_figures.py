@@ -6,22 +6,20 @@ from functools import partial
 from itertools import pairwise
 from typing import Literal
 
-from matplotlib.figure import Figure as MplFigure
-
 from softaug.lab.evaluation.stats import estimate
 from softaug.lab.report import charts
-from softaug.lab.report.charts import Bin, Dot, DotGroup, DotRow, Line, Spread
-from softaug.lab.report.findings import Difference, find_differences, lean
+from softaug.lab.report.charts import Bin, Dot, DotRow, Line, Spread
+from softaug.lab.report.findings import find_difference, lean
 from softaug.lab.report.model import (
     NONE,
     Answer,
     Card,
     Cell,
-    Colors,
     Column,
     Figure,
     capitalize,
     count_cell,
+    make_cell,
     make_table,
     number_cell,
     plural,
@@ -49,27 +47,20 @@ _COLOR = {"better": 2, "worse": 1}  # of one pair, by its verdict; else gray
 def difference_figure(comparison: Comparison) -> Figure:
     """Draw the difference of each metric with its interval, better to the right."""
     pairs = comparison.pairs
-    shown = [find_differences(pair, comparison.metrics) for pair in pairs]
     groups: dict[str, list[DotRow]] = {}
-    for together in zip(*shown, strict=True):
-        unit = _unit(together[0].metric)
-        if unit is not None:
-            groups.setdefault(unit, []).append(_dot_row(together))
-    parts = [DotGroup(heading, tuple(rows)) for heading, rows in groups.items()]
+    for metric in comparison.metrics:
+        if unit := _unit(metric):
+            groups.setdefault(unit, []).append(_dot_row(pairs, metric))
     arms = {index + 1: pair.arm for index, pair in enumerate(pairs)} if len(pairs) > 1 else {}
-
-    def draw(figure: MplFigure, colors: Colors) -> None:
-        charts.draw_dots(figure, parts, arms, colors)
-
-    rows = [row for part in parts for row in part.rows]
+    rows = [row for rows in groups.values() for row in rows]
     names = "; ".join(f"{pair.arm} minus {pair.against}" for pair in pairs)
     alt = f"Differences, {names}: " + "; ".join(f"{row.label} {row.text}" for row in rows) + "."
     caption = (
         f"{names}. Each dot is a difference with its 95 % interval; to the right of the line is "
         "better. Filled: the interval excludes no difference. Each group has a scale of its own."
     )
-    per_row = 13 + 4 * (len(pairs) - 1)
-    height = 34 + 12 * len(arms) + sum(32 + per_row * len(part.rows) for part in parts)
+    height = 34 + 12 * len(arms) + 32 * len(groups) + (9 + 4 * len(pairs)) * len(rows)
+    draw = partial(charts.draw_dots, groups, arms)
     return Figure("differences", alt, caption, draw, height, wide=_WIDE)
 
 
@@ -82,26 +73,18 @@ def _unit(metric: MetricSpec) -> str | None:
     return f"{name} images" if name and key in _OF_EXTRA_SETS else None
 
 
-def _dot_row(together: Sequence[Difference]) -> DotRow:
-    metric = together[0].metric
-    dots = tuple(
-        _dot(one, index + 1 if len(together) > 1 else _COLOR.get(one.verdict.word, GRAY))
-        for index, one in enumerate(together)
-        if one.value is not None
-    )
+def _dot_row(pairs: Sequence[Pair], metric: MetricSpec) -> DotRow:
+    found = [find_difference(pair, metric) for pair in pairs]
+    dots = []
+    for index, one in enumerate(found):
+        if one.value is not None:
+            color = index + 1 if len(pairs) > 1 else _COLOR.get(one.verdict.word, GRAY)
+            interval, ends = one.interval, None
+            if interval is not None:
+                ends = (one.in_gain(interval.low), one.in_gain(interval.high))
+            dots.append(Dot(color, one.gain, ends, one.verdict.word in _COLOR))
     label = metric.label.removeprefix("Accuracy, ").removesuffix(", %")
-    return DotRow(label, dots, "; ".join(one.text for one in together))
-
-
-def _dot(found: Difference, color: int) -> Dot:
-    sign = 1 if found.metric.higher_is_better else -1
-    ends = None
-    if found.interval is not None:
-        low, high = (
-            sign * found.metric.in_unit(e) for e in (found.interval.low, found.interval.high)
-        )
-        ends = (low, high)
-    return Dot(color, found.gain, ends, found.verdict.word in _COLOR)
+    return DotRow(label, tuple(dots), "; ".join(one.text for one in found))
 
 
 # Reliability and confidence.
@@ -147,10 +130,7 @@ def _reliability(arm: Arm, index: int, name: str, when: str, stem: str) -> Figur
     ]
     heads = ["Confidence, %", "Answers", "Mean confidence, %", "Accuracy, %"]
     table = make_table(f"{stem}-data", f"Bins of {arm.name}", heads, rows, "Bins with answers.")
-
-    def draw(figure: MplFigure, colors: Colors) -> None:
-        charts.draw_reliability(figure, bins, colors(index))
-
+    draw = partial(charts.draw_reliability, bins, index)
     return Figure(stem, alt, caption, draw, 290, table=table)
 
 
@@ -171,7 +151,7 @@ def pool_bins(arm: Arm, name: str, when: str) -> list[Bin]:
 
 def histogram_figures(arms: Sequence[Arm]) -> list[Figure]:
     """Draw how sure correct and wrong answers were, for each arm."""
-    return [_histogram(arm, index) for index, arm in enumerate(arms)]
+    return list(map(_histogram, arms, range(len(arms))))
 
 
 def _histogram(arm: Arm, index: int) -> Figure:
@@ -204,29 +184,17 @@ def _histogram(arm: Arm, index: int) -> Figure:
     heads = ["Confidence, %", "Correct answers", "Wrong answers"]
     title = f"Confidence of {arm.name}"
     table = make_table(f"{name}-data", title, heads, rows, "Summed over seeds, no empty bins.")
-
-    def draw(figure: MplFigure, colors: Colors) -> None:
-        charts.draw_histogram(figure, correct, wrong, colors(index))
-
+    draw = partial(charts.draw_histogram, correct, wrong, index)
     return Figure(name, f"Confidence of answers. {caption}", caption, draw, 215, table=table)
 
 
 # Corruptions and training.
 
 
-@dataclass(frozen=True)
-class _Corruption:
-    """How the levels of a corruption are shown."""
-
-    title: str
-    axis: str
-    scale: float = 1
-
-
-_CORRUPTIONS = {
-    "occlusion": _Corruption("Occlusion", "hidden share of the image, %", 100),
-    "shift": _Corruption("Shift", "share left in frame, %", 100),
-    "noise": _Corruption("Noise", "noise, sd in full ranges"),
+_CORRUPTIONS = {  # title, axis, and what levels are multiplied by
+    "occlusion": ("Occlusion", "hidden share of the image, %", 100),
+    "shift": ("Shift", "share left in frame, %", 100),
+    "noise": ("Noise", "noise, sd in full ranges", 1),
 }
 
 
@@ -237,22 +205,18 @@ def corruption_figures(arms: Sequence[Arm]) -> list[Figure]:
 
 
 def _corruption(arms: Sequence[Arm], kind: str) -> Figure:
-    how = _CORRUPTIONS.get(kind, _Corruption(kind, kind))
+    title, axis, scale = _CORRUPTIONS.get(kind, (kind, kind, 1))
     first = arms[0].evaluations[0]
-    levels = [level * how.scale for level in first.corruptions[kind].levels]
+    levels = [level * scale for level in first.corruptions[kind].levels]
     lines = [_accuracy_line(arm, kind, levels) for arm in arms]
-    chance = 100 / len(first.class_names)
-
-    def draw(figure: MplFigure, colors: Colors) -> None:
-        charts.draw_corruption(figure, lines, how.axis, chance, colors)
-
+    draw = partial(charts.draw_corruption, lines, axis, 100 / len(first.class_names))
     at = ", ".join(f"{level:g}" for level in levels)
     means = "; ".join(f"{one.label} {', '.join(f'{m:.1f}' for m in one.mean)} %" for one in lines)
-    alt = f"{how.title}: accuracy at {how.axis.removesuffix(', %')} of {at}: {means}."
+    alt = f"{title}: accuracy at {axis.removesuffix(', %')} of {at}: {means}."
     counts = sorted({one.corruptions[kind].draws for arm in arms for one in arm.evaluations})
     draws = " or ".join(plural(count, "draw") for count in counts)
     caption = (
-        f"{how.title}. {_describe_bars(arms)} Each level is the mean of {draws} on "
+        f"{title}. {_describe_bars(arms)} Each level is the mean of {draws} on "
         f"{first.corruptions[kind].n:,} images. Guessing reaches the dotted line."
     )
     heads = [
@@ -262,7 +226,7 @@ def _corruption(arms: Sequence[Arm], kind: str) -> Figure:
         [Cell(f"{level:g}", level), *(_level_cell(one, place) for one in lines)]
         for place, level in enumerate(levels)
     ]
-    table = make_table(f"{slug(kind)}-data", how.title, [how.axis, *heads], rows, "Accuracy, %.")
+    table = make_table(f"{slug(kind)}-data", title, [axis, *heads], rows, "Accuracy, %.")
     height = 215 + 15 * len(arms)
     return Figure(f"robustness-{slug(kind)}", alt, caption, draw, height, table=table)
 
@@ -277,7 +241,7 @@ def _accuracy_line(arm: Arm, name: str, levels: Sequence[float]) -> Line:
 
 def _level_cell(line: Line, place: int) -> Cell:
     mean, se = line.mean[place] or 0.0, line.se[place] or 0.0
-    return Cell(f"{mean:.1f} ± {se:.1f}", mean, (repr(mean), repr(se)))
+    return make_cell(f"{mean:.1f} ± {se:.1f}", mean, se)
 
 
 def _describe_bars(arms: Sequence[Arm]) -> str:
@@ -316,10 +280,6 @@ def _training(arms: Sequence[Arm], key: str) -> Figure:
     curves = {arm.name: _by_epoch(arm, key, 100 if percent else 1) for arm in arms}
     label = " ".join(_WORDS.get(word, word) for word in key.split("_")) + (", %" if percent else "")
     name = f"training-{slug(key)}"
-
-    def draw(figure: MplFigure, colors: Colors) -> None:
-        charts.draw_training(figure, curves, label, colors)
-
     last = []
     for arm, points in curves.items():
         if points:
@@ -334,7 +294,7 @@ def _training(arms: Sequence[Arm], key: str) -> Figure:
     ]
     title = f"{capitalize(label)} by epoch"
     table = make_table(f"{name}-data", title, ["Epoch", *heads], rows, "Means over runs.")
-    height = 200 + 15 * len(arms)
+    draw, height = partial(charts.draw_training, curves, label), 200 + 15 * len(arms)
     return Figure(name, alt, caption + _REMARKS.get(key, ""), draw, height, table=table)
 
 
@@ -352,9 +312,8 @@ def _by_epoch(arm: Arm, key: str, scale: float) -> dict[float, Spread]:
 
 def _spread_cell(found: Spread | None) -> Cell:
     if found is None:
-        return Cell(NONE, csv=("", ""))
-    csv = (repr(found.mean), str(found.num))
-    return Cell(f"{found.mean:.4g} (n = {found.num})", found.mean, csv)
+        return make_cell(NONE, None, None)
+    return make_cell(f"{found.mean:.4g} (n = {found.num})", found.mean, found.num)
 
 
 # Classes.
@@ -436,15 +395,9 @@ def _change(pair: Pair, comparison: Comparison, index: int) -> Figure:
     heads = ["Class", "Images", f"{pair.against}, error, %", f"{pair.arm}, error, %"]
     heads.append("Change, points")
     table = make_table(f"classes-{index}", "Classes of the figure", heads, rows, "")
-
-    def draw(figure: MplFigure, colors: Colors) -> None:
-        names, values = [one.name for one in shown], [one.change for one in shown]
-        charts.draw_changes(figure, names, values, colors(2))
-
-    height = 70 + 14 * max(4, len(shown))
-    return Figure(
-        f"class-change-{index}-{slug(pair.arm)}", alt + ".", caption, draw, height, table=table
-    )
+    draw = partial(charts.draw_changes, [(one.name, one.change) for one in shown])
+    name, height = f"class-change-{index}-{slug(pair.arm)}", 70 + 14 * max(4, len(shown))
+    return Figure(name, f"{alt}.", caption, draw, height, table=table)
 
 
 def confusion_figures(arms: Sequence[Arm]) -> list[Figure]:
@@ -497,10 +450,7 @@ def _confusion(arm: Arm, index: int, matrix: list[list[int]], top: float) -> Fig
     heads = ["True class", "Taken for", "Times", "Images", "Share, %"]
     title = f"{arm.name}: the {len(rows)} most confused pairs"
     table = make_table(f"confusion-{index}", title, heads, rows, "Summed over seeds.")
-
-    def draw(figure: MplFigure, colors: Colors) -> None:
-        charts.draw_confusion(figure, shares, top, names)
-
+    draw = partial(charts.draw_confusion, shares, top, names)
     name = f"confusion-{index}-{slug(arm.name)}"
     summary = "The most confused pairs, and files"
     return Figure(name, alt + ".", caption, draw, 330, table=table, summary=summary)
@@ -574,8 +524,4 @@ def answers_figure(name: str, rows: Sequence[Sequence[Card]], width: float) -> F
     caption = f"Below each image the answer and confidence of {arms}; ✓ correct, ✗ wrong."
     width = width or max(map(len, rows)) * _CELL
     height = charts.measure_answers(rows, width)
-    return Figure(name, alt, caption, partial(_draw_rows, rows), height, width)
-
-
-def _draw_rows(rows: Sequence[Sequence[Card]], figure: MplFigure, colors: Colors) -> None:
-    charts.draw_answers(figure, rows, colors)
+    return Figure(name, alt, caption, partial(charts.draw_answers, rows), height, width)

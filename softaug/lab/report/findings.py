@@ -1,7 +1,7 @@
 """What the numbers of an evaluation or a comparison say, in words, by rule."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from softaug.lab.evaluation.stats import can_be_judged, seed_interval
@@ -38,23 +38,22 @@ class Difference:
     interval: Interval | None
     verdict: Verdict
 
+    def in_gain(self, value: float) -> float:
+        """Return a difference in the unit of the label, positive where it is better."""
+        return self.metric.in_unit(value) * (1 if self.metric.higher_is_better else -1)
+
     @property
     def gain(self) -> float:
-        """The difference in the unit of the label, positive where it is better."""
-        sign = 1 if self.metric.higher_is_better else -1
-        return 0.0 if self.value is None else sign * self.metric.in_unit(self.value)
+        """How much better it is."""
+        return 0.0 if self.value is None else self.in_gain(self.value)
 
     @property
     def text(self) -> str:
         """The difference and its interval."""
-        if self.value is None:
-            return "not known"
-        shown = self.metric.format_signed(self.value)
-        return (
-            shown
-            if self.interval is None
-            else f"{shown} [{format_range(self.metric, self.interval)}]"
-        )
+        shown = "not known" if self.value is None else self.metric.format_signed(self.value)
+        if self.value is None or self.interval is None:
+            return shown
+        return f"{shown} [{format_range(self.metric, self.interval)}]"
 
     @property
     def phrase(self) -> str:
@@ -64,12 +63,8 @@ class Difference:
         return f"{in_words(self.metric)} {shown}{unit} ({self.verdict.word})"
 
 
-def find_differences(pair: Pair, metrics: Sequence[MetricSpec]) -> list[Difference]:
-    """Collect what a pair shows in each metric: over seeds, or over the images of one pair."""
-    return [_difference(pair, metric) for metric in metrics]
-
-
-def _difference(pair: Pair, metric: MetricSpec) -> Difference:
+def find_difference(pair: Pair, metric: MetricSpec) -> Difference:
+    """Collect what a pair shows in a metric: over seeds, or over the images of one pair."""
     key, verdict = metric.key, pair.verdicts[metric.key]
     over_images = pair.by_image.get(key)
     if verdict.over == "images" and over_images is not None:
@@ -122,7 +117,7 @@ def write_findings(comparison: Comparison) -> tuple[str, ...]:
 
 
 def _pair_findings(pair: Pair, comparison: Comparison, images: str) -> list[str]:
-    found = find_differences(pair, comparison.metrics)
+    found = [find_difference(pair, metric) for metric in comparison.metrics]
     first = [one.phrase for one in found if one.metric.key in _HEADLINE]
     found_lines = [f"{pair.arm} against {pair.against}: {', '.join(first)}."] if first else []
     largest = _largest(found)
@@ -159,9 +154,12 @@ def _arm_findings(arm: Arm, comparison: Comparison, images: str) -> list[str]:
     first = [_arm_phrase(arm, metric) for metric in comparison.metrics if metric.key in _HEADLINE]
     lines = [f"{arm.name}: {', '.join(first)}."] if first else []
     lines.append(describe_confidence(arm))
-    parts = [_describe_corruption(arm, name) for name in list(arm.evaluations[0].corruptions)[:1]]
-    parts.append(f"measured on {images}; {plural(len(arm.seeds), 'seed')}")
-    return [*lines, sentence("; ".join(parts))]
+    last = f"measured on {images}; {plural(len(arm.seeds), 'seed')}"
+    for name in list(arm.evaluations[0].corruptions)[:1]:
+        every = [evaluation.corruptions[name].accuracy for evaluation in arm.evaluations]
+        before, after = (100 * sum(one[place] for one in every) / len(every) for place in (0, -1))
+        last = f"accuracy is {before:.1f} %, and {after:.1f} % at the last level of {name}; {last}"
+    return [*lines, sentence(last)]
 
 
 def _arm_phrase(arm: Arm, metric: MetricSpec) -> str:
@@ -202,15 +200,6 @@ def lean(gap: float) -> str:
     return "over" if gap > 0 else "under"
 
 
-def _describe_corruption(arm: Arm, name: str) -> str:
-    """Say how far accuracy falls from the first level of a corruption to the last."""
-    found = [evaluation.corruptions[name] for evaluation in arm.evaluations]
-    first, last = (
-        100 * sum(one.accuracy[place] for one in found) / len(found) for place in (0, -1)
-    )
-    return f"accuracy is {first:.1f} %, and {last:.1f} % at the last level of {name}"
-
-
 def write_cautions(comparison: Comparison) -> tuple[str, ...]:
     """Write sentences about runs that make the page less sure than its tables look.
 
@@ -219,30 +208,40 @@ def write_cautions(comparison: Comparison) -> tuple[str, ...]:
     """
     arms = comparison.arms
     every = [evaluation for arm in arms for evaluation in arm.evaluations]
-    found = [_unfinished(arms), _no_test(every), *map(_floors, arms), *map(_seeds_differ, arms)]
-    found += [_draws(every), _temperatures(every), _members(every), _seeds(arms)]
-    return tuple(caution for caution in found if caution)
-
-
-def _unfinished(arms: Sequence[Arm]) -> str:
-    places = [
+    unfinished = [
         f"{arm.name}, seed {member.seed}, at step {member.step:,} of {member.num_steps:,}"
         for arm in arms
         for evaluation in arm.evaluations
         for member in evaluation.members
         if not member.finished
     ]
-    return f"Training was not finished: {'; '.join(places)}." if places else ""
-
-
-def _no_test(evaluations: Sequence[Evaluation]) -> str:
-    split = evaluations[0].split
-    if split == "test":
-        return ""
-    return (
-        f"All was measured on {split} images, which were held out of the training set, not on a "
-        "test set. Settings that were chosen by them make them look too good."
-    )
+    found = [f"Training was not finished: {'; '.join(unfinished)}."] if unfinished else []
+    if every[0].split != "test":
+        found.append(
+            f"All was measured on {every[0].split} images, which were held out of the training "
+            "set, not on a test set. Settings that were chosen by them make them look too good."
+        )
+    found += [_floors(arm) for arm in arms]
+    for arm in arms:
+        unlike = [key for key, values in recipe_settings(arm).items() if len(set(values)) > 1]
+        if unlike:
+            keys = format_list(unlike)
+            found.append(f"Runs of {arm.name} differ in more than the seed: {keys}.")
+    draws = sorted({one.draws for evaluation in every for one in evaluation.corruptions.values()})
+    if len(draws) > 1:
+        times = format_list(list(map(str, draws)))
+        found.append(f"Corruptions were drawn {times} times, not alike in all runs.")
+    ways = dict.fromkeys(evaluation.temperature.how for evaluation in every)
+    if len(ways) > 1:
+        found.append(f"Temperatures were not fitted alike in all runs: {'; '.join(ways)}.")
+    sizes = sorted({len(evaluation.members) for evaluation in every})
+    if len(sizes) > 1:
+        shown = format_list(list(map(str, sizes)))
+        found.append(f"Ensembles of different size are compared: {shown} networks.")
+    if len({frozenset(arm.seeds) for arm in arms}) > 1:
+        seeds = "; ".join(f"{arm.name} {', '.join(map(str, arm.seeds))}" for arm in arms)
+        found.append(f"Arms do not have the same seeds: {seeds}.")
+    return tuple(filter(None, found))
 
 
 def _floors(arm: Arm) -> str:
@@ -257,38 +256,3 @@ def _floors(arm: Arm) -> str:
         f"The budget was too small: nearest neighbors by the features of {arm.name} are "
         "wrong as often as by raw pixels or an untrained network."
     )
-
-
-def _seeds_differ(arm: Arm) -> str:
-    unlike = [key for key, values in recipe_settings(arm).items() if len(set(values)) > 1]
-    keys = format_list(unlike)
-    return f"Runs of {arm.name} differ in more than the seed: {keys}." if unlike else ""
-
-
-def _draws(evaluations: Sequence[Evaluation]) -> str:
-    counts = sorted({found.draws for one in evaluations for found in one.corruptions.values()})
-    times = format_list(list(map(str, counts)))
-    return f"Corruptions were drawn {times} times, not alike in all runs." if counts[1:] else ""
-
-
-def _temperatures(evaluations: Sequence[Evaluation]) -> str:
-    ways = dict.fromkeys(evaluation.temperature.how for evaluation in evaluations)
-    listed = "; ".join(ways)
-    return f"Temperatures were not fitted alike in all runs: {listed}." if len(ways) > 1 else ""
-
-
-def _members(evaluations: Sequence[Evaluation]) -> str:
-    counts = sorted({len(evaluation.members) for evaluation in evaluations})
-    sizes = format_list(list(map(str, counts)))
-    return f"Ensembles of different size are compared: {sizes} networks." if counts[1:] else ""
-
-
-def _seeds(arms: Sequence[Arm]) -> str:
-    def unequal() -> Iterator[str]:
-        for arm in arms:
-            others = [set(other.seeds) for other in arms if other is not arm]
-            if any(set(arm.seeds) != seeds for seeds in others):
-                yield f"{arm.name} {', '.join(map(str, arm.seeds))}"
-
-    listed = "; ".join(unequal())
-    return f"Arms do not have the same seeds: {listed}." if listed else ""

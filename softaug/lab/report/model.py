@@ -110,16 +110,22 @@ def make_table(
     return Table(name, title, columns, (RowGroup("", tuple(map(tuple, rows))),), caption)
 
 
+def make_cell(text: str, *numbers: float | None, best: bool = False) -> Cell:
+    """Make a cell that is sorted by the first of its numbers; CSV has each of them in full."""
+    csv = tuple("" if number is None else repr(number) for number in numbers)
+    return Cell(text, numbers[0], csv, best)
+
+
 def number_cell(value: float | None, digits: int = 2) -> Cell:
-    """Make a cell of a rounded number; CSV has it in full."""
+    """Make a cell of a rounded number, with a true minus sign."""
     if value is None:
         return Cell(NONE)
-    return Cell(f"{value:.{digits}f}".replace("-", "−"), value, (repr(value),))
+    return make_cell(f"{value:.{digits}f}".replace("-", "−"), value)
 
 
 def count_cell(value: int) -> Cell:
     """Make a cell of a count."""
-    return Cell(f"{value:,}", value, (str(value),))
+    return make_cell(f"{value:,}", value)
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,8 @@
 """Tables, figures and studies that a grid collects: the paper's numbers beside ours."""
 
 import re
+from functools import partial
 from pathlib import Path
-
-from matplotlib.figure import Figure as MplFigure
 
 from softaug.lab.report import charts, paper_figures
 from softaug.lab.report.charts import GainRow
@@ -12,7 +11,6 @@ from softaug.lab.report.model import (
     Block,
     Cards,
     Cell,
-    Colors,
     Column,
     Figure,
     Figures,
@@ -235,18 +233,14 @@ def gain_figure(table: CollectedTable) -> Figure | None:
                 groups.setdefault(_heading(row.group, cell).removesuffix(", %"), []).append(found)
     if not groups:
         return None
-    parts = list(groups.items())
     ours_label = "ours, a trial" if _is_trial(table) else "ours"
-
-    def draw(figure: MplFigure, colors: Colors) -> None:
-        charts.draw_gains(figure, parts, ours_label, colors)
-
-    bars = [f"{row.label}: {_describe_gain(row)}" for _, rows in parts for row in rows]
+    bars = [f"{row.label}: {_describe_gain(row)}" for rows in groups.values() for row in rows]
     alt = f"Gains over the baseline row in points. {'; '.join(bars)}."
     caption = "Points better than the baseline row; to the right is better."
     if _has_paper(table):
         caption += " Hatched: the paper’s."
-    height = 62 + sum(32 + 15 * len(rows) for _, rows in parts)
+    height = 62 + 32 * len(groups) + 15 * len(bars)
+    draw = partial(charts.draw_gains, groups, ours_label)
     return Figure(f"{table.name}-gains", alt, caption, draw, height, wide=720)
 
 
