@@ -22,6 +22,7 @@ TORCHVISION = "torchvision:"
 MODELS: dict[str, str | Callable[[int], nn.Module]] = {
     "resnet8": "resnet.resnet8",
     "resnet8-s2": "resnet.resnet8_s2",
+    "resnet8-tiny": "resnet.resnet8_tiny",
     "resnet20": "resnet.resnet20",
     "resnet18": "resnet.resnet18",
     "resnet50": "resnet.resnet50",

@@ -104,6 +104,11 @@ def resnet8_s2(num_classes: int, channels: int = 3, width: int = 32) -> ResNet:
     return ResNet(BasicBlock, (1, 1, 1), widths, num_classes, channels, stem_stride=2)
 
 
+def resnet8_tiny(num_classes: int, channels: int = 3) -> ResNet:
+    """ResNet-8 whose stem halves the image, half as wide: learns 2,000 images in a minute."""
+    return resnet8_s2(num_classes, channels, width=16)
+
+
 def resnet20(num_classes: int, channels: int = 3, width: int = 16) -> ResNet:
     """Three stages of three basic blocks."""
     return ResNet(BasicBlock, (3, 3, 3), (width, 2 * width, 4 * width), num_classes, channels)

@@ -6,6 +6,7 @@ from softaug.checks import nearest, refuse
 from softaug.lab.recipes.ablations import ablation_entries, figure3_entries, rival_entries
 from softaug.lab.recipes.budgets import budget_entries
 from softaug.lab.recipes.cifar import cpu_scale_entries, paper_entries
+from softaug.lab.recipes.demo import demo_entries
 from softaug.lab.recipes.imagenet import imagenet_entries
 from softaug.lab.recipes.rows import AnyEntry, learner_name
 from softaug.lab.recipes.ssl import pretrain_entries
@@ -23,6 +24,7 @@ def entries() -> tuple[AnyEntry, ...]:
         *cpu_scale_entries(),
         *budget_entries(),
         *where_it_pays_entries(),
+        *demo_entries(),
         *imagenet_entries(),
         *pretrain_entries(),
     )

@@ -85,18 +85,17 @@ def make_arm(
 
 
 def demo_study(full: bool = False) -> Study:
-    """Return the study of `softaug demo`: all arms but the first see the same crops."""
-    soft = "digits-resnet8-soft"
-    arms = {
-        "hard crop": make_arm("digits-resnet8-hard"),
-        "aggressive hard crop": make_arm("digits-resnet8-hard-aggressive"),
-        "soft crop": make_arm(soft),
-    }
+    """Return the study of `softaug demo`: `full` has more arms and more seeds."""
+    arms = {"hard crop": "hard", "label smoothing": "label-smoothing", "soft crop": "soft"}
     if full:
-        arms["soft crop, target only"] = make_arm(soft, {"loss.soften": "target"})
-        arms["soft crop, weight only"] = make_arm(soft, {"loss.soften": "weight"})
-    groups = {"Digits, 200 images, 60 epochs": arms}
-    return Study("demo", "Hard and soft crops on digits", groups, 10 if full else NUM_SEEDS)
+        arms |= {
+            "far crop, hard labels": "hard-far",
+            "far crop, soft": "soft-far",
+            "self-paced crop": "paced",
+        }
+    made = {label: make_arm(f"fashion-mini-resnet8-tiny-{arm}") for label, arm in arms.items()}
+    groups = {"Fashion-MNIST, 2,000 images, 30 epochs": made}
+    return Study("demo", "Hard and soft crops of clothes", groups, 10 if full else NUM_SEEDS)
 
 
 def where_it_pays_study() -> Study:
