@@ -1,8 +1,6 @@
 """Tables and figures of a grid: the paper's numbers, ours, gains, marks, notes, drawings."""
 
 import math
-import re
-import warnings
 
 import factories
 import pytest
@@ -25,7 +23,7 @@ from softaug.lab.report.paper_figures import (
     softening_curve,
 )
 from softaug.lab.report.paper_numbers import our_gain
-from softaug.lab.report.render import draw_for_print, print_files
+from softaug.lab.report.render import draw_for_print
 from softaug.lab.schema import DivergedRuns, PublishedNumber
 
 ERROR, ECE = "CIFAR-100: error, %", "CIFAR-100: calibration error (ECE), %"
@@ -364,11 +362,3 @@ def test_a_legend_above_takes_the_columns_that_fit(label, columns):
     legend = add_legend_above(figure, [Line2D([], [])] * 4, [label] * 4)
     assert legend._ncols == columns
     assert (figure.get_figheight() > 3) == (columns == 1)
-
-
-def test_printed_fonts_are_embedded_and_nothing_warns(panels):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        files = print_files(print_figure(panels, "."), "partial: 1 of 2 runs")
-    assert b"/FontFile2" in files["pdf"]  # TrueType inside
-    assert not re.search(rb"/Type3|CreationDate", files["pdf"])
