@@ -24,7 +24,7 @@ from softaug.lab.curves.measure import (
     WHO,
     ImageOptions,
     MeasureOptions,
-    about_subject,
+    describe_subject,
     find_subject,
     mean_guesses,
     measure,
@@ -42,48 +42,35 @@ BOUND = "bound"  # of its range, where resamples stay: no error is known
 
 
 def fit_table(fits: Mapping[str, OperationFit], whole: float) -> Table:
-    """What the curve of each operation says, with errors, and accuracy where it is strongest."""
+    """Make a table of each operation's curve, with errors, and of accuracy at full strength."""
     table = Table(title=f"accuracy on whole images: {100 * whole:.1f} %", title_justify="left")
-    for head in _heads(next(iter(fits.values())).curve):
-        first = head == "operation"  # never cut, however narrow the terminal
-        table.add_column(head, justify="left" if first else "right", no_wrap=first)
+    first = next(iter(fits.values())).curve
+    heads = TABLE_HEADS if isinstance(first, TableCurve) else HEADS
+    if isinstance(first, Curve) and isinstance(first.k, tuple):
+        heads = (*heads, "k of classes")
+    table.add_column(heads[0], no_wrap=True)  # never cut, however narrow the terminal
+    for head in heads[1:]:
+        table.add_column(head, justify="right")
     for name, found in fits.items():
         end = f"{found.misfit:.3f}", f"{100 * found.accuracy[-1]:.1f}"
         if isinstance(found.curve, TableCurve):
-            table.add_row(name, *_shares(found.curve), *end)
-        else:
-            table.add_row(name, *_numbers(name, found), *end, *_range(found.curve))
+            shares = found.curve(torch.tensor([0.5, 1.0])).tolist()
+            table.add_row(name, *(f"{share:.3f}" for share in shares), *end)
+            continue
+        loss_error = "fixed" if name == CROP else _format_error(found.loss_error, 3)
+        k_error, k = _format_error(found.k_error, 2), found.curve.k
+        numbers = f"{found.loss:.3f}", loss_error, f"{found.common_k:.2f}", k_error
+        of_classes = [f"{min(k):.2f} to {max(k):.2f}"] if isinstance(k, tuple) else []
+        table.add_row(name, *numbers, *end, *of_classes)
     return table
 
 
-def _heads(curve: AnyCurve) -> tuple[str, ...]:
-    if isinstance(curve, TableCurve):
-        return TABLE_HEADS
-    return (*HEADS, "k of classes") if isinstance(curve.k, tuple) else HEADS
-
-
-def _shares(curve: TableCurve) -> list[str]:
-    return [f"{share:.3f}" for share in curve(torch.tensor([0.5, 1.0])).tolist()]
-
-
-def _numbers(name: str, found: OperationFit) -> list[str]:
-    loss_error = "fixed" if name == CROP else _error(found.loss_error, 3)
-    k_error = _error(found.k_error, 2)
-    return [f"{found.loss:.3f}", loss_error, f"{found.common_k:.2f}", k_error]
-
-
-def _error(value: float | None, digits: int) -> str:
+def _format_error(value: float | None, digits: int) -> str:
     return BOUND if value is None else f"{value:.{digits}f}"
 
 
-def _range(curve: Curve) -> list[str]:
-    """From the least k of a class to the largest, where classes have their own."""
-    k = curve.k
-    return [f"{min(k):.2f} to {max(k):.2f}"] if isinstance(k, tuple) else []
-
-
 def prior_table(rows: Tensor, names: Sequence[str], num: int = 5) -> Table:
-    """The likeliest wrong guesses for the first `num` classes."""
+    """Make a table of the likeliest wrong predictions for the first `num` classes."""
     table = Table("true class", "taken for")
     for label, name in enumerate(names[:num]):
         wrong = rows[label].clone()
@@ -113,26 +100,27 @@ CROP_RULE = Curve("visible", loss=1.0, k=2.0)
 
 
 def draw_figures(fits: Mapping[str, OperationFit], edge: int, folder: Path) -> list[Path]:
-    """NAME.svg for each operation and overview.png for all; `edge` is that of the images."""
+    """Draw NAME.svg for each operation and overview.png for all; `edge` is that of the images."""
     folder.mkdir(parents=True, exist_ok=True)
-    made = []
-    for name, fit in fits.items():
-
-        def one(figure: Figure, name: str = name, fit: OperationFit = fit) -> None:
+    look: dict[str, Any] = {"layout": "constrained", "facecolor": PAPER}
+    with style.context(["default", STYLE]):
+        for name, fit in fits.items():
+            figure = Figure((3.6, 2.8), **look)
             axes = figure.add_subplot()
             draw_fit(axes, name, fit, edge)
-            axes.set(xlabel=_x_label(name), ylabel="retained")
+            x_label = "share out of frame" if name == CROP else "strength"
+            axes.set(xlabel=x_label, ylabel="retained")
             axes.legend(loc="lower left", frameon=False)
-
-        made.append(_save(folder / f"{name}.svg", (3.6, 2.8), one))
-    rows = math.ceil(len(fits) / ACROSS)
-    height = 1.7 * rows + 0.6
-    made.append(_save(folder / "overview.png", (8, height), lambda f: _overview(f, fits, edge)))
-    return made
+            figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+        rows = math.ceil(len(fits) / ACROSS)
+        overview = Figure((8, 1.7 * rows + 0.6), **look)
+        _draw_overview(overview, fits, edge)
+        overview.savefig(folder / "overview.png", dpi=110)
+    return [*(folder / f"{name}.svg" for name in fits), folder / "overview.png"]
 
 
 def draw_fit(axes: Axes, name: str, fit: OperationFit, edge: int) -> None:
-    """Points with two standard errors, the curve (of all classes), the naive one dashed."""
+    """Draw points with two standard errors, the curve (of all classes), the naive one dashed."""
     x = torch.linspace(0, 1, 101, dtype=torch.float64)
     is_table = isinstance(fit.curve, TableCurve)
     fitted = fit.curve if is_table else Curve(fit.curve.of, fit.loss, fit.common_k)
@@ -148,14 +136,14 @@ def draw_fit(axes: Axes, name: str, fit: OperationFit, edge: int) -> None:
 
 
 def naive_retained(name: str, x: torch.Tensor, edge: int) -> torch.Tensor:
-    """What the crop's rule says of an operation, for square images."""
+    """Return what the crop's rule says of an operation, for square images."""
     curve: AnyCurve = CROP_RULE if name == CROP else NAIVE[name]
     if name == CROP or curve.of == "strength":
         return curve(x)
     return curve(1 - measure_in_frame(name, x, edge, edge))
 
 
-def _overview(figure: Figure, fits: Mapping[str, OperationFit], edge: int) -> None:
+def _draw_overview(figure: Figure, fits: Mapping[str, OperationFit], edge: int) -> None:
     rows = math.ceil(len(fits) / ACROSS)
     grid = figure.subplots(rows, ACROSS, sharex=True, sharey=True, squeeze=False).flatten()
     for axes, (name, fit) in zip(grid, fits.items(), strict=False):
@@ -166,18 +154,6 @@ def _overview(figure: Figure, fits: Mapping[str, OperationFit], edge: int) -> No
     figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False)
     figure.supxlabel("strength (crop: share out of frame)", fontsize=8.5)
     figure.supylabel("retained", fontsize=8.5)
-
-
-def _x_label(name: str) -> str:
-    return "share out of frame" if name == CROP else "strength"
-
-
-def _save(path: Path, size: tuple[float, float], draw: Callable[[Figure], None]) -> Path:
-    with style.context(["default", STYLE]):
-        figure = Figure(figsize=size, layout="constrained", facecolor=PAPER)
-        draw(figure)
-        figure.savefig(path, dpi=110, metadata={"Date": None} if path.suffix == ".svg" else None)
-    return path
 
 
 def fit(
@@ -206,10 +182,10 @@ def fit(
     fits = fit_all(measured, per_class)
     if table:
         fits = {name: as_table(found) for name, found in fits.items()}
-    whole = float(measured.recognised(measured.whole).mean())
+    whole = float(measured.accuracy(measured.whole).mean())
     about = {
-        **_made(),
-        **about_subject(subject, options),
+        **_describe_making(),
+        **describe_subject(subject, options),
         "fill": {"crop": list(subject.fill), "operations": OPERATION_FILL},
         "draws": options.draws,
         "accuracy": round(whole, 4),
@@ -253,9 +229,9 @@ def confusion(
     else:
         subject = find_subject(runs, options)
         names = subject.class_names
-        source = {**about_subject(subject, options), "visible": visible}
+        source = {**describe_subject(subject, options), "visible": visible}
         rows = confusion_prior(mean_guesses(subject, visible, console), smoothing)
-    about = {**_made(), **source, "smoothing": smoothing}
+    about = {**_describe_making(), **source, "smoothing": smoothing}
     write_json(describe_prior(rows, names, about), out)
     console.print(prior_table(rows, names))
     _print_paths(console, Prior=out)
@@ -271,12 +247,9 @@ def curves_command(arguments: Sequence[str]) -> None:
     )
 
 
-def _made() -> dict[str, Any]:
-    """By what, where and when a file was made."""
-    return {
-        "command": shlex.join(["softaug", *sys.argv[1:]]),
-        "environment": environment(),
-    }
+def _describe_making() -> dict[str, Any]:
+    """Return the command, and where and when it ran."""
+    return {"command": shlex.join(["softaug", *sys.argv[1:]]), "environment": environment()}
 
 
 def _check_ending(out: Path) -> None:

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import torch
+from sklearn.isotonic import isotonic_regression
 from torch import Tensor
 
 from softaug.checks import refuse
@@ -26,7 +27,7 @@ class Fitted(NamedTuple):
 
 
 def retained_share(accuracy: Tensor, whole: Tensor, chance: float) -> Tensor:
-    """How much of what a network knows of whole images is left, in 0..1.
+    """Return the share of a network's accuracy on whole images that is left, in 0..1.
 
     1 where it is as accurate as on whole images, 0 where it is down to chance.
 
@@ -37,7 +38,7 @@ def retained_share(accuracy: Tensor, whole: Tensor, chance: float) -> Tensor:
 
 
 def binomial_error(accuracy: Tensor, num: Tensor | int) -> Tensor:
-    """Standard error of an accuracy over `num` images; never 0, even where all are right.
+    """Return the standard error of an accuracy over `num` images; it is never 0.
 
     As if one more were right and one more wrong.
     """
@@ -46,7 +47,7 @@ def binomial_error(accuracy: Tensor, num: Tensor | int) -> Tensor:
 
 
 def fit_power(x: Tensor, kept: Tensor, weight: Tensor, loss: float | None = None) -> Fitted:
-    """The curve nearest to the shares `kept` [..., L] at `x` [L], by weighted least squares.
+    """Fit a curve to the shares `kept` [..., L] at `x` [L], by weighted least squares.
 
     `loss` is in 0..1, or as given; k is in 0.25..16, and 1 where nothing is lost, which any
     k would fit. For a k the best loss is known, so only k is searched for: on a grid over
@@ -74,7 +75,7 @@ def fit_power(x: Tensor, kept: Tensor, weight: Tensor, loss: float | None = None
 
 
 def level_weights(x: Tensor, kept: Tensor, error: Tensor, loss: float | None = None) -> Tensor:
-    """Weights [..., L] of levels whose shares have the standard errors `error` [..., L].
+    """Return weights [..., L] of levels whose shares have the standard errors `error` [..., L].
 
     1 / (error^2 + misfit^2). Errors are least near chance: with many images those levels alone
     would decide, though no curve of the family goes through all points. So what an evenly
@@ -90,7 +91,7 @@ def level_weights(x: Tensor, kept: Tensor, error: Tensor, loss: float | None = N
 def _misses(
     x: Tensor, kept: Tensor, weight: Tensor, k: Tensor, loss: float | None
 ) -> tuple[Tensor, Tensor]:
-    """Weighted squares [..., K] for each of the k [..., K], with the best loss for it."""
+    """Return weighted squares [..., K] for each of the k [..., K], and the best loss for it."""
     curve = x ** k[..., None]  # [..., K, L]
     gone, weight = (1 - kept)[..., None, :], weight[..., None, :]
     if loss is None:
@@ -107,39 +108,21 @@ _LEAST_ERROR = 1e-6  # where no image changed its answer; the weight stays finit
 def fit_table_curve(
     of: str, x: Sequence[float], kept: Sequence[float], error: Sequence[float]
 ) -> TableCurve:
-    """The shares `kept` at `x` (up to 1), as near as a curve from (0, 1) that never rises gets.
+    """Fit a curve from (0, 1) that never rises to the shares `kept` at `x` (up to 1).
 
-    Each point weighs 1 / error^2.
+    It is isotonic regression; each point weighs 1 / error^2.
 
     >>> fit_table_curve("strength", [0.5, 0.75, 1.0], [0.7, 0.8, 0.1], [0.1, 0.1, 0.1])
     TableCurve(of='strength', lost=(0.0, 0.5, 0.75, 1.0), retained=(1.0, 0.75, 0.75, 0.1))
     """
     weights = [max(e, _LEAST_ERROR) ** -2 for e in error]
-    shares = [round(min(max(share, 0.0), 1.0), 4) for share in falling(kept, weights)]
+    fitted = isotonic_regression(kept, sample_weight=weights, increasing=False)
+    shares = [round(min(max(share, 0.0), 1.0), 4) for share in fitted.tolist()]
     return TableCurve(of, (0.0, *(round(place, 6) for place in x)), (1.0, *shares))
 
 
-def falling(values: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """The numbers nearest to `values` that never rise, by weighted least squares.
-
-    Neighbours that rise are pooled into their mean until none do (pool adjacent violators).
-
-    >>> falling([0.9, 0.5, 0.6, 0.1], weights=[1.0, 1.0, 3.0, 1.0])
-    [0.9, 0.575, 0.575, 0.1]
-    """
-    pools: list[tuple[float, float, int]] = []  # mean, weight, how many
-    for value, weight in zip(values, weights, strict=True):
-        mean, total, num = value, weight, 1
-        while pools and pools[-1][0] < mean:
-            before, heavy, many = pools.pop()
-            mean = (before * heavy + mean * total) / (heavy + total)
-            total, num = heavy + total, many + num
-        pools.append((mean, total, num))
-    return [mean for mean, _, num in pools for _ in range(num)]
-
-
 class ClassRates(NamedTuple):
-    """How often each class is answered, for whole images (first column) and at each level."""
+    """How often each class is predicted, for whole images (first column) and at each level."""
 
     hit: Tensor  # [C, 1 + L], share of its own images
     false_alarm: Tensor  # [C, 1 + L], share of the other classes' images
@@ -147,11 +130,11 @@ class ClassRates(NamedTuple):
 
     @property
     def known(self) -> Tensor:
-        """Hits minus false alarms: 0 for one who does not look, whatever class he favours.
+        """Hits minus false alarms: 0 for a network that ignores the image.
 
-        One who recognises the share q of all images and answers the rest by habit, class c in
-        the share g, has q + (1 - q) g hits and (1 - q) g false alarms: q remains. With equally
-        many images of each class the mean over classes is (accuracy - 1/C) / (1 - 1/C).
+        One that recognizes the share q of all images and predicts class c for the share g of the
+        rest has q + (1 - q) g hits and (1 - q) g false alarms: q remains. With equally many
+        images of each class the mean over classes is (accuracy - 1/C) / (1 - 1/C).
         """
         return self.hit - self.false_alarm
 
@@ -163,66 +146,53 @@ class ClassRates(NamedTuple):
         return hit.hypot(binomial_error(self.false_alarm, others[:, None]))
 
 
-def class_rates(answers: Tensor, labels: Tensor, num_classes: int) -> ClassRates:
-    """Rates from the classes answered, [N, F, A], to images of the classes `labels` [N].
+def class_rates(predicted: Tensor, labels: Tensor, num_classes: int) -> ClassRates:
+    """Return rates of the classes predicted, [N, F, A], for images of the classes `labels` [N].
 
     >>> two = class_rates(torch.tensor([0, 0, 0, 1]).view(4, 1, 1), torch.tensor([0, 0, 1, 1]), 2)
     >>> two.hit.flatten().tolist(), two.false_alarm.flatten().tolist()
     ([1.0, 0.5], [0.5, 0.0])
     """
     num = torch.bincount(labels, minlength=num_classes)
-    shape = (num_classes, answers.shape[1])
+    shape = (num_classes, predicted.shape[1])
     given, right = (torch.zeros(shape, dtype=torch.float64) for _ in range(2))
-    for answer in answers.long().unbind(2):  # [N, F], of one run in one draw
-        given.scatter_add_(0, answer, torch.ones_like(answer).double())
-        right.index_add_(0, labels, (answer == labels[:, None]).double())
+    for once in predicted.long().unbind(2):  # [N, F], of one run in one draw
+        given.scatter_add_(0, once, torch.ones_like(once).double())
+        right.index_add_(0, labels, (once == labels[:, None]).double())
     own, others = (count.clamp_min(1)[:, None] for count in (num, len(labels) - num))
-    repeats = answers.shape[2]
+    repeats = predicted.shape[2]
     return ClassRates(right / repeats / own, (given - right) / repeats / others, num)
 
 
 def fit_classes(x: Tensor, rates: ClassRates, common: Fitted, weight: Tensor) -> Tensor:
-    """Own k of each class [C], from its rates on whole images and at `x` [L].
+    """Fit a k to each class [C], from its rates on whole images and at `x` [L].
 
     What is retained of a class is `ClassRates.known` there as a share of that on whole images.
     The loss and the `weight` of each level [L] are those of the common fit. Own
     values of log k are taken as normal around log of the common k, with a variance between
     classes that is what their spread exceeds their errors by (the method of moments); each is
     then moved toward the common one by the share that its error has of both variances
-    (empirical Bayes). A class without images, or one that is not recognised even whole, has
+    (empirical Bayes). A class without images, or one that is not recognized even whole, has
     the common k; one with very many keeps its own.
     """
-    whole, harmed = rates.known[:, :1], rates.known[:, 1:]
+    whole, corrupted = rates.known[:, :1], rates.known[:, 1:]
     sure = (rates.num > 0) & (whole[:, 0] > 0)
     start = common.k.log()
     if not bool(sure.any()) or float(common.loss) == 0:
         return common.k.expand(len(rates.num)).clone()
-    kept = (harmed[sure] / whole[sure]).clamp(0, 1)
+    kept = (corrupted[sure] / whole[sure]).clamp(0, 1)
     sd = rates.error[sure, 1:] / whole[sure]
-    own, error = _own(x, kept, sd, weight, float(common.loss))
-    away = own - start
-    between = _between(away, error)
+    k = fit_power(x, kept, weight, float(common.loss)).k
+    slope = float(common.loss) * k[:, None] * x ** k[:, None] * x.log()  # of the curve, by log k
+    steep = (weight * slope**2).sum(1).clamp_min(1e-300)
+    # All levels are of the same images: their errors add up as if they were wholly correlated.
+    error = (weight * slope.abs() * sd).sum(1) / steep
+    away, sureness = k.log() - start, error**-2
+    excess = (sureness * away**2).sum() - len(away)
+    between = (excess / sureness.sum()).clamp_min(0)  # variance between classes
     shrunk = start.repeat(len(rates.num))
     shrunk[sure] += away * between / (between + error**2)
     return shrunk.exp()
-
-
-def _own(x: Tensor, kept: Tensor, sd: Tensor, weight: Tensor, loss: float) -> tuple[Tensor, Tensor]:
-    """Each class's own log k and its standard error, [C].
-
-    All levels are measured on the same images, so their errors are added up as if they were
-    wholly correlated: that is the most they can be.
-    """
-    k = fit_power(x, kept, weight, loss).k
-    slope = loss * k[:, None] * x ** k[:, None] * x.log()  # of the curve, by log k
-    steep = (weight * slope**2).sum(1).clamp_min(1e-300)
-    return k.log(), (weight * slope.abs() * sd).sum(1) / steep
-
-
-def _between(away: Tensor, error: Tensor) -> Tensor:
-    """Variance between classes: what their distances from the common value exceed errors by."""
-    weight = error**-2
-    return (((weight * away**2).sum() - len(away)) / weight.sum()).clamp_min(0)
 
 
 ONE_ERROR = 0.6826895  # of a normal law lies within one standard error
@@ -249,30 +219,36 @@ class OperationFit(NamedTuple):
     retained_error: list[float]
 
     def about(self) -> dict[str, Any]:
-        """Everything but the curve, for the result file."""
-        found = self._asdict()
-        del found["curve"]
-        return {name: _rounded(value) for name, value in found.items()}
+        """Return everything but the curve, rounded, for the result file."""
+
+        def rounded(value: Any) -> Any:
+            return [round(v, 4) for v in value] if isinstance(value, list) else round(value, 4)
+
+        return {
+            name: None if value is None else rounded(value)
+            for name, value in self._asdict().items()
+            if name != "curve"
+        }
 
 
 def fit_all(measured: Measured, per_class: bool) -> dict[str, OperationFit]:
-    """The curve of each operation; networks that know no more than chance are refused."""
-    whole, num = measured.recognised(measured.whole).mean(), len(measured.labels)
+    """Fit the curve of each operation; refuse networks no better than chance."""
+    whole, num = measured.accuracy(measured.whole).mean(), len(measured.labels)
     if float(whole - measured.chance) < 3 * float(binomial_error(whole, num)):
-        rule = f"runs must recognise whole images better than chance, {measured.chance:.3f}"
+        rule = f"runs must recognize whole images better than chance, {measured.chance:.3f}"
         got = f"{float(whole):.3f} of {num} images"
         refuse(WHO, rule, got, "train longer, or measure on more images")
-    return {name: fit_operation(measured, name, per_class) for name in measured.harmed}
+    return {name: fit_operation(measured, name, per_class) for name in measured.corrupted}
 
 
 def fit_operation(measured: Measured, name: str, per_class: bool) -> OperationFit:
-    """The curve of one operation; a crop's ends at chance, for a blank image shows nothing."""
-    whole, right = (measured.recognised(a) for a in (measured.whole, measured.harmed[name]))
+    """Fit the curve of one operation; a crop's ends at chance, as a blank image shows nothing."""
+    whole, right = (measured.accuracy(a) for a in (measured.whole, measured.corrupted[name]))
     rows = torch.cat([whole, right], dim=1)  # [N, 1 + L]
     fit = partial(_fit, measured, loss=1.0 if name == CROP else None)
     found, weight = fit(rows.mean(0, keepdim=True))
     common = Fitted(found.loss[0], found.k[0])
-    powers = _class_powers(measured, name, common, weight[0]) if per_class else None
+    powers = _fit_each_class(measured, name, common, weight[0]) if per_class else None
     kept, kept_error = _points(measured.chance, whole, right)
     loss, k = float(common.loss), float(common.k)
     of = "visible" if name == CROP else "strength"
@@ -292,32 +268,29 @@ def fit_operation(measured: Measured, name: str, per_class: bool) -> OperationFi
 
 
 def as_table(fit: OperationFit) -> OperationFit:
-    """The same points with a table as their curve, which follows any shape that never rises."""
+    """Return the same points with a table as their curve: any shape that never rises."""
     curve = fit_table_curve(fit.curve.of, fit.x, fit.retained, fit.retained_error)
     x, kept = (torch.tensor(values, dtype=torch.float64) for values in (fit.x, fit.retained))
     return fit._replace(curve=curve, misfit=_misfit(curve(x), kept))
 
 
 def _fit(measured: Measured, means: Tensor, loss: float | None) -> tuple[Fitted, Tensor]:
-    """Curves for means [R, 1 + L], of whole and of harmed images, and the levels' weights."""
-    whole, harmed = means[:, :1], means[:, 1:]
-    kept = retained_share(harmed, whole, measured.chance)
-    error = binomial_error(harmed, len(measured.labels)) / (whole - measured.chance)
+    """Fit curves to means [R, 1 + L], of whole and corrupted images; return levels' weights too."""
+    whole, corrupted = means[:, :1], means[:, 1:]
+    kept = retained_share(corrupted, whole, measured.chance)
+    error = binomial_error(corrupted, len(measured.labels)) / (whole - measured.chance)
     weight = level_weights(measured.x, kept, error, loss)
     return fit_power(measured.x, kept, weight, loss), weight
 
 
-def _class_powers(
+def _fit_each_class(
     measured: Measured, name: str, common: Fitted, weight: Tensor
 ) -> tuple[float, ...]:
-    whole, harmed = (
-        class_rates(answers, measured.labels, measured.num_classes)
-        for answers in (measured.whole, measured.harmed[name])
-    )
-    hit = torch.cat([whole.hit, harmed.hit], dim=1)
-    false_alarm = torch.cat([whole.false_alarm, harmed.false_alarm], dim=1)
-    powers = fit_classes(measured.x, ClassRates(hit, false_alarm, whole.num), common, weight)
-    return tuple(round(k, 4) for k in powers.tolist())
+    levels = measured.corrupted[name]
+    repeats = levels.shape[2] // measured.whole.shape[2]
+    predicted = torch.cat([measured.whole.repeat(1, 1, repeats), levels], dim=1)
+    rates = class_rates(predicted, measured.labels, measured.num_classes)
+    return tuple(round(k, 4) for k in fit_classes(measured.x, rates, common, weight).tolist())
 
 
 def _k_is_bound(common: Fitted) -> bool:
@@ -331,9 +304,9 @@ def _misfit(curve: Tensor, kept: Tensor) -> float:
 
 
 def _points(chance: float, whole: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
-    """What is retained at each level, unclipped, and its standard error, [L].
+    """Return what is retained at each level, unclipped, and its standard error, [L].
 
-    Whole and harmed images are the same ones, so that their errors partly cancel.
+    Whole and corrupted images are the same ones, so that their errors partly cancel.
     """
     knows = whole.mean() - chance
     kept = (right.mean(0) - chance) / knows
@@ -341,18 +314,11 @@ def _points(chance: float, whole: Tensor, right: Tensor) -> tuple[Tensor, Tensor
 
 
 def _standard_error(rows: Tensor) -> Tensor:
-    """That of the means of rows [N, L], [L]."""
     spread: Tensor = rows.std(0)
-    return spread / math.sqrt(len(rows))
+    return spread / math.sqrt(len(rows))  # of their means, [L]
 
 
 def _error(rows: Tensor, statistic: Callable[[Tensor], Tensor]) -> float:
-    """Half of the interval that holds 68 % of the values in resamples of the images."""
+    """Return half of the interval that holds 68 % of the values in resamples of the images."""
     found = bootstrap_interval(rows, statistic, level=ONE_ERROR, num_resamples=NUM_RESAMPLES)
     return (found.high - found.low) / 2
-
-
-def _rounded(value: Any) -> Any:
-    if value is None:
-        return None
-    return [round(v, 4) for v in value] if isinstance(value, list) else round(value, 4)

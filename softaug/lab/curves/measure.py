@@ -53,7 +53,7 @@ class Subject(NamedTuple):
 
 
 def find_subject(folders: Sequence[Path], options: ImageOptions) -> Subject:
-    """Open the runs; those without held-out images are refused, unless test images may serve."""
+    """Open runs and the images to measure them on; refuse runs that held out no images."""
     if not folders:
         refuse(WHO, "at least one run must be given", "none", "name a run's folder")
     runs = [load_run(folder, options.data_dir, options.device, WHO) for folder in folders]
@@ -61,51 +61,44 @@ def find_subject(folders: Sequence[Path], options: ImageOptions) -> Subject:
         if run.image_set != runs[0].image_set:
             rule = f"all runs must be measured on the images of {runs[0].folder}"
             refuse(WHO, rule, run.folder, "its data, or what it held out, are others")
-    source = _test(runs[0], options) if options.split == "test" else _held_out(runs[0])
-    if options.images is not None:
-        source = _some(source, options.images)
-    data = runs[0].data
+    data, spec = runs[0].data, runs[0].recipe.data
+    if options.split == "test":
+        test = load_images(spec, options.data_dir).test
+        if test is None:
+            refuse(WHO, f"{spec.name} must have test images", "none", "use --split held-out")
+        source: Source = test
+    else:
+        if data.split != "validation":
+            remedy = (
+                "train with --data.validation 5000, say, or fit on test images with --split test"
+            )
+            refuse(WHO, f"{runs[0].folder} must have held out images", "none", remedy)
+        source = data.measured
+    num = options.images
+    if num is not None:
+        if num > len(source.labels):
+            rule = f"images must be at most the {len(source.labels)} that there are"
+            refuse(WHO, rule, num)
+        source = source.take(stratified_order(source.labels, seed=0)[:num])
     return Subject(runs, source, data.class_names, tuple(round(mean) for mean in data.mean))
 
 
-def about_subject(subject: Subject, options: ImageOptions) -> dict[str, Any]:
-    """Which runs and images: for the result file."""
+def describe_subject(subject: Subject, options: ImageOptions) -> dict[str, Any]:
+    """Return runs and images as the result file names them."""
     return {
-        "runs": [_describe_run(run) for run in subject.runs],
+        "runs": [
+            {
+                "folder": run.folder.name,
+                "weights_sha256": run.weights_sha256,
+                "recipe": as_dict(run.recipe),
+            }
+            for run in subject.runs
+        ],
         "data": subject.runs[0].recipe.data.name,
         "split": options.split,
         "images": len(subject.source.labels),
         "fill": list(subject.fill),
     }
-
-
-def _describe_run(run: TrainedRun) -> dict[str, Any]:
-    return {
-        "folder": run.folder.name,
-        "weights_sha256": run.weights_sha256,
-        "recipe": as_dict(run.recipe),
-    }
-
-
-def _held_out(run: TrainedRun) -> Source:
-    if run.data.split != "validation":
-        remedy = "train with --data.validation 5000, say, or fit on test images with --split test"
-        refuse(WHO, f"{run.folder} must have held out images", "none", remedy)
-    return run.data.measured
-
-
-def _test(run: TrainedRun, options: ImageOptions) -> Source:
-    spec = run.recipe.data
-    test = load_images(spec, options.data_dir).test
-    if test is None:
-        refuse(WHO, f"{spec.name} must have test images", "none", "use --split held-out")
-    return test
-
-
-def _some(source: Source, num: int) -> Source:
-    if num > len(source.labels):
-        refuse(WHO, f"images must be at most the {len(source.labels)} that there are", num)
-    return source.take(stratified_order(source.labels, seed=0)[:num])
 
 
 CROP = "crop"
@@ -135,86 +128,85 @@ class MeasureOptions(ImageOptions):
             check_choice(WHO, "operation", name, MEASURABLE)
 
     def strengths(self) -> list[float]:
-        """The levels: ..., 1."""
+        """Return the levels in ascending order, the last one 1."""
         return [place / self.levels for place in range(1, self.levels + 1)]
 
 
 class Measured(NamedTuple):
-    """What each image was taken for, by each run in each draw: A answers."""
+    """The class predicted for each image, by each run in each draw: A predictions."""
 
     num_classes: int
     labels: Tensor  # [N] int64
     x: Tensor  # [L], what the operation takes away, above 0 up to 1
     whole: Tensor  # [N, 1, A] int32
-    harmed: dict[str, Tensor]  # operation -> [N, L, A] int32
+    corrupted: dict[str, Tensor]  # operation -> [N, L, A] int32
 
     @property
     def chance(self) -> float:
-        """Accuracy of one who guesses."""
+        """Accuracy of guessing."""
         return 1 / self.num_classes
 
-    def recognised(self, answers: Tensor) -> Tensor:
-        """In which share of the answers [N, F, A] each image was recognised, [N, F]."""
-        return (answers == self.labels.view(-1, 1, 1)).double().mean(2)
+    def accuracy(self, predicted: Tensor) -> Tensor:
+        """Return the share of right predictions of [N, F, A] for each image, [N, F]."""
+        return (predicted == self.labels.view(-1, 1, 1)).double().mean(2)
 
 
 def measure(subject: Subject, options: MeasureOptions, console: Console) -> Measured:
     """Show every image to every run, whole and after each operation at each level."""
     whole: list[Tensor] = []
-    harmed: dict[str, list[Tensor]] = {name: [] for name in options.operations}
-    num, done = len(subject.source.labels), 0
+    corrupted: dict[str, list[Tensor]] = {name: [] for name in options.operations}
+    for images, _, first in _batches(subject, console):
+        whole.append(predict_classes(subject, images)[:, None])
+        for name, parts in corrupted.items():
+            levels = [
+                torch.cat(
+                    [
+                        predict_classes(
+                            subject, corrupt(name, images, x, draw, first, subject.fill)
+                        )
+                        for draw in range(count_draws(name, options.draws))
+                    ],
+                    dim=1,
+                )
+                for x in options.strengths()
+            ]
+            parts.append(torch.stack(levels, dim=1))  # [B, L, A]
+    return Measured(
+        len(subject.class_names),
+        subject.source.labels,
+        torch.tensor(options.strengths(), dtype=torch.float64),
+        torch.cat(whole),
+        {name: torch.cat(parts) for name, parts in corrupted.items()},
+    )
+
+
+def _batches(subject: Subject, console: Console) -> Iterator[tuple[Tensor, Tensor, int]]:
+    """Yield some hundred images, their labels and the number of the first; show the progress."""
+    source, num, first = subject.source, len(subject.source.labels), 0
     with progress(console, num, "images") as show:
-        for images, _ in stretches(subject):
-            whole.append(taken_for(subject, images)[:, None])
-            for name, found in harmed.items():
-                found.append(_levels(subject, options, name, images, done))
-            done += len(images)
-            show(done, f"{done} of {num} images")
-    x = torch.tensor(options.strengths(), dtype=torch.float64)
-    columns = {name: torch.cat(parts) for name, parts in harmed.items()}
-    num_classes = len(subject.class_names)
-    return Measured(num_classes, subject.source.labels, x, torch.cat(whole), columns)
+        for images in chunks(source, 0 if isinstance(source, Images) else num_cores()):
+            yield images, source.labels[first : first + len(images)], first
+            first += len(images)
+            show(first, f"{first} of {num} images")
 
 
-def stretches(subject: Subject) -> Iterator[tuple[Tensor, Tensor]]:
-    """The images, some hundred at a time, with their labels."""
-    source, first = subject.source, 0
-    for images in chunks(source, 0 if isinstance(source, Images) else num_cores()):
-        yield images, source.labels[first : first + len(images)]
-        first += len(images)
+def predict_classes(subject: Subject, images: Tensor) -> Tensor:
+    """Return the class that each run predicts for each image, [B, runs] int32 on the CPU."""
+    predicted = [run.predict(images).argmax(1).cpu() for run in subject.runs]
+    return torch.stack(predicted, dim=1).int()
 
 
-def taken_for(subject: Subject, images: Tensor) -> Tensor:
-    """The class that each run takes each image for, [B, runs] int32 on the CPU."""
-    taken = [run.predict(images).argmax(1).cpu() for run in subject.runs]
-    return torch.stack(taken, dim=1).int()
-
-
-def _levels(
-    subject: Subject, options: MeasureOptions, name: str, images: Tensor, first: int
-) -> Tensor:
-    """What each run takes each image for at each level in each draw, [B, L, A]."""
-    columns = []
-    for x in options.strengths():
-        taken = [
-            taken_for(subject, harm(name, images, x, draw, first, subject.fill))
-            for draw in range(num_different(name, options.draws))
-        ]
-        columns.append(torch.cat(taken, dim=1))
-    return torch.stack(columns, dim=1)
-
-
-def num_different(name: str, draws: int) -> int:
-    """How many of the draws differ: an operation has two directions, or one."""
+def count_draws(name: str, draws: int) -> int:
+    """Return how many of the draws differ: an operation has two directions, or one."""
     if name == CROP:
         return draws
     return min(draws, 2 if OPERATIONS[name].signed else 1)
 
 
-def harm(
+def corrupt(
     name: str, images: Tensor, x: float, draw: int, first: int, crop_fill: Sequence[int]
 ) -> Tensor:
-    """The images after an operation that takes `x` away: the same for every network.
+    """Return images after an operation that takes `x` away: the same for every network.
 
     `first` is the number of the first image: images take turns in the two directions.
     """
@@ -226,20 +218,17 @@ def harm(
 
 
 def mean_guesses(subject: Subject, visible: float, console: Console) -> Tensor:
-    """Mean probabilities [C, C] that the runs give to cropped images of each true class.
+    """Return mean probabilities [C, C] that the runs give to cropped images of each true class.
 
-    Probabilities, not answers: with 50 images of a class they vary less. A class without
+    Probabilities, not predictions: with 50 images of a class they vary less. A class without
     images has a row of 0.
     """
-    num_classes, num, done = len(subject.class_names), len(subject.source.labels), 0
+    num_classes = len(subject.class_names)
     total = torch.zeros(num_classes, num_classes, dtype=torch.float64)
-    with progress(console, num, "images") as show:
-        for images, labels in stretches(subject):
-            places = Generator().manual_seed(derive_seed(done))
-            cropped = shift_images(images, visible, generator=places, fill=subject.fill)
-            for run in subject.runs:
-                total.index_add_(0, labels, run.predict(cropped).cpu().double().softmax(1))
-            done += len(images)
-            show(done, f"{done} of {num} images")
+    for images, labels, first in _batches(subject, console):
+        places = Generator().manual_seed(derive_seed(first))
+        cropped = shift_images(images, visible, generator=places, fill=subject.fill)
+        for run in subject.runs:
+            total.index_add_(0, labels, run.predict(cropped).cpu().double().softmax(1))
     count = torch.bincount(subject.source.labels, minlength=num_classes) * len(subject.runs)
     return total / count.clamp_min(1)[:, None]

@@ -68,7 +68,7 @@ def test_a_class_without_images_has_the_common_k():
     torch.testing.assert_close(found[1:], OWN[1:], rtol=1e-2, atol=0)
 
 
-def test_a_class_that_is_not_recognised_whole_has_the_common_k():
+def test_a_class_that_is_not_accuracy_whole_has_the_common_k():
     assert classes(10**6, whole=0.0).tolist() == [2.0] * 4
 
 

@@ -1,7 +1,14 @@
 import pytest
 import torch
 
-from softaug.lab.curves.fit import Fitted, binomial_error, fit_power, level_weights, retained_share
+from softaug.lab.curves.fit import (
+    Fitted,
+    binomial_error,
+    fit_power,
+    fit_table_curve,
+    level_weights,
+    retained_share,
+)
 
 X = torch.linspace(0, 1, 10, dtype=torch.float64)[1:]
 EVEN = torch.ones(9)
@@ -88,3 +95,17 @@ def test_what_no_curve_fits_counts_as_an_error_of_each_level():
     missed = kept - (1 - even.loss * X**even.k)
     expected = 1 / ((missed**2).sum() / (9 - 2))
     torch.testing.assert_close(level_weights(X, kept, error), expected.expand(9))
+
+
+def test_a_table_starts_whole_never_rises_and_stays_between_0_and_1():
+    curve = fit_table_curve("visible", [1 / 3, 2 / 3, 1.0], [1.2, 0.4, -0.1], [0.1] * 3)
+    assert curve.lost == pytest.approx((0, 1 / 3, 2 / 3, 1), abs=1e-6)
+    assert curve.retained == (1.0, 1.0, 0.4, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("kept", "error", "pooled"),
+    [([0.2, 0.6], [0.1, 0.2], 0.28), ([0.9, 1.0], [0.1, 0.0], 1.0)],  # weights 4 to 1; no error
+)
+def test_surer_points_of_a_table_count_more(kept, error, pooled):
+    assert fit_table_curve("strength", [0.5, 1.0], kept, error).retained[1:] == (pooled, pooled)

@@ -9,13 +9,18 @@ from softaug import SoftPolicy
 from softaug.lab.curves.measure import (
     MEASURABLE,
     OPERATION_FILL,
+    ImageOptions,
     MeasureOptions,
+    corrupt,
+    count_draws,
     find_subject,
-    harm,
+    mean_guesses,
     measure,
-    num_different,
-    taken_for,
+    predict_classes,
 )
+from softaug.lab.evaluation.load_run import TrainedRun
+from softaug.lab.training.batches import derive_seed
+from softaug.metrics import shift_images
 from softaug.transforms.operations import OPERATIONS, apply_operation
 
 IMAGES = torch.randint(0, 256, (7, 3, 16, 16), dtype=torch.uint8)
@@ -41,23 +46,20 @@ def test_the_table_is_a_loop_over_levels_and_images(runs):
     assert torch.equal(found.whole[:, 0, 0], run.predict(images).argmax(1).int())
     for name in names:
         for column, x in enumerate((0.5, 1.0)):
-            for draw in range(num_different(name, 2)):
-                harmed = harm(name, images, x, draw, 0, subject.fill)
-                expected = run.predict(harmed).argmax(1).int()
-                assert torch.equal(found.harmed[name][:, column, draw], expected)
+            for draw in range(count_draws(name, 2)):
+                corrupted = corrupt(name, images, x, draw, 0, subject.fill)
+                expected = run.predict(corrupted).argmax(1).int()
+                assert torch.equal(found.corrupted[name][:, column, draw], expected)
 
 
-def test_each_run_answers(runs):
-    one, _ = measured([runs.held], operations=("color",))
-    two, _ = measured([runs.held, runs.held], operations=("color",))
-    assert torch.equal(one.harmed["color"].expand(-1, -1, 2), two.harmed["color"])
+def test_each_run_is_measured_at_each_level(runs):
+    one, _ = measured([runs.held], operations=("color",), levels=4)
+    two, _ = measured([runs.held, runs.held], operations=("color",), levels=4)
+    assert torch.equal(one.corrupted["color"].expand(-1, -1, 2), two.corrupted["color"])
     assert torch.equal(one.whole.expand(-1, -1, 2), two.whole)
-
-
-def test_recognised_is_the_share_of_right_answers(runs):
-    found, _ = measured([runs.held], operations=("color",))
-    answers = torch.stack([found.labels, (found.labels + 1) % 10], dim=1)[:, None]
-    assert found.recognised(answers).tolist() == [[0.5]] * 40
+    assert (one.x.tolist(), one.chance) == ([0.25, 0.5, 0.75, 1.0], 0.1)
+    half = torch.stack([one.labels, (one.labels + 1) % 10], dim=1)[:, None]
+    assert one.accuracy(half).tolist() == [[0.5]] * 40
 
 
 def test_answers_come_to_the_cpu_before_they_are_compared():
@@ -67,43 +69,31 @@ def test_answers_come_to_the_cpu_before_they_are_compared():
 
     run = SimpleNamespace(predict=lambda images: Elsewhere())
     subject = SimpleNamespace(runs=[run, run])
-    assert taken_for(subject, IMAGES[:2]).tolist() == [[3, 3], [1, 1]]
-
-
-def test_levels_run_evenly_to_the_strongest(runs):
-    found, _ = measured([runs.held], operations=("color",), levels=4)
-    assert found.x.tolist() == [0.25, 0.5, 0.75, 1.0]
-    assert found.chance == 0.1
+    assert predict_classes(subject, IMAGES[:2]).tolist() == [[3, 3], [1, 1]]
 
 
 def test_images_take_turns_in_the_two_directions():
-    harmed = harm("rotate", IMAGES, 0.4, draw=0, first=3, crop_fill=FILL)
+    corrupted = corrupt("rotate", IMAGES, 0.4, draw=0, first=3, crop_fill=FILL)
     signs = torch.tensor([-1.0, 1, -1, 1, -1, 1, -1])
-    assert torch.equal(harmed, apply_operation("rotate", IMAGES, 0.4 * signs, fill=0))
-    other = harm("rotate", IMAGES, 0.4, draw=1, first=3, crop_fill=FILL)
+    assert torch.equal(corrupted, apply_operation("rotate", IMAGES, 0.4 * signs, fill=0))
+    other = corrupt("rotate", IMAGES, 0.4, draw=1, first=3, crop_fill=FILL)
     assert torch.equal(other, apply_operation("rotate", IMAGES, -0.4 * signs, fill=0))
 
 
 def test_operations_fill_as_the_policy_does():
     assert SoftPolicy().fill == OPERATION_FILL
     white = torch.full((2, 3, 8, 8), 255, dtype=torch.uint8)
-    assert set(harm("translate-x", white, 0.5, 0, 0, FILL).flatten().tolist()) == {0, 255}
-
-
-@pytest.mark.parametrize(
-    ("name", "draws", "expected"),
-    [("rotate", 1, 1), ("rotate", 5, 2), ("solarize", 5, 1), ("crop", 5, 5)],
-)
-def test_only_draws_that_differ_are_measured(name, draws, expected):
-    assert num_different(name, draws) == expected
+    assert set(corrupt("translate-x", white, 0.5, 0, 0, FILL).flatten().tolist()) == {0, 255}
 
 
 def test_a_crop_leaves_its_share_and_fills_the_rest():
     white = torch.full((50, 3, 32, 32), 255, dtype=torch.uint8)
-    harmed = harm("crop", white, 0.75, draw=0, first=0, crop_fill=FILL)
-    left = (harmed == 255).all(1).float().mean((1, 2))
+    corrupted = corrupt("crop", white, 0.75, draw=0, first=0, crop_fill=FILL)
+    left = (corrupted == 255).all(1).float().mean((1, 2))
     assert float((left - 0.25).abs().max()) < 0.02
-    assert torch.equal(harm("crop", white, 1.0, 0, 0, FILL)[0, :, 5, 5], torch.tensor(FILL).byte())
+    assert torch.equal(
+        corrupt("crop", white, 1.0, 0, 0, FILL)[0, :, 5, 5], torch.tensor(FILL).byte()
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,3 +109,38 @@ def test_a_crop_leaves_its_share_and_fills_the_rest():
 def test_bad_options_are_refused(options, rule):
     with pytest.raises(ValueError, match=f"curves: {rule}"):
         MeasureOptions(**options)
+
+
+def guesses(folders, visible, images=None):
+    subject = find_subject(folders, ImageOptions(images=images, device="cpu"))
+    return mean_guesses(subject, visible, Console(file=io.StringIO())), subject
+
+
+def test_guesses_are_mean_probabilities_of_each_true_class(runs):
+    found, subject = guesses([runs.held, runs.held], 0.4)
+    places = torch.Generator().manual_seed(derive_seed(0))
+    cropped = shift_images(subject.source.images, 0.4, generator=places, fill=subject.fill)
+    probabilities = subject.runs[0].predict(cropped).double().softmax(1)
+    for label in range(10):
+        expected = probabilities[subject.source.labels == label].mean(0)
+        torch.testing.assert_close(found[label], expected)
+
+
+def test_probabilities_are_computed_on_the_cpu(runs, monkeypatch):
+    logits = torch.zeros(200, 10)
+    elsewhere = SimpleNamespace(cpu=lambda: logits)  # as on a GPU: it must be fetched first
+    monkeypatch.setattr(TrainedRun, "predict", lambda run, images: elsewhere)
+    found, _ = guesses([runs.held], 0.3)
+    torch.testing.assert_close(found, torch.full((10, 10), 0.1, dtype=torch.float64))
+
+
+def test_whole_images_are_mostly_taken_for_what_they_are(runs):
+    found, _ = guesses([runs.held], 1.0)
+    assert float(found.diagonal().mean()) > 0.5
+
+
+def test_a_class_without_images_has_an_empty_row(runs):
+    found, subject = guesses([runs.held], 0.3, images=5)
+    absent = sorted(set(range(10)) - set(subject.source.labels.tolist()))
+    assert absent, "five images cannot show ten classes"
+    assert found[absent].sum() == 0

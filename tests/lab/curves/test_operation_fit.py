@@ -9,19 +9,19 @@ X = torch.arange(1, 10, dtype=torch.float64) / 9
 
 
 def simulated(name="color", loss=0.6, k=3.0, num=20_000, own=None, seed=0):
-    """Images of 10 classes, of which 80 % are recognised whole; `own` is a k for each class."""
+    """Images of 10 classes, of which 80 % are accuracy whole; `own` is a k for each class."""
     generator = torch.Generator().manual_seed(seed)
     labels = torch.arange(num) % 10
     power = torch.full((num, 1), k) if own is None else torch.tensor(own)[labels][:, None]
     kept = 1 - loss * X ** power.double()
     luck = torch.rand(num, 1, generator=generator, dtype=torch.float64)  # the same at all levels
     wrong = (labels + torch.randint(1, 10, (num,), generator=generator)) % 10
-    harmed = answers(luck < 0.1 + 0.7 * kept, labels, wrong)
-    return Measured(10, labels, X, answers(luck < 0.8, labels, wrong), {name: harmed})
+    corrupted = answers(luck < 0.1 + 0.7 * kept, labels, wrong)
+    return Measured(10, labels, X, answers(luck < 0.8, labels, wrong), {name: corrupted})
 
 
 def answers(right, labels, wrong):
-    """The true class where it is recognised [N, F], else the wrong one, [N, F, 1]."""
+    """The true class where it is accuracy [N, F], else the wrong one, [N, F, 1]."""
     return torch.where(right, labels[:, None], wrong[:, None]).int()[..., None]
 
 
@@ -42,20 +42,20 @@ def test_errors_are_the_spread_over_other_images():
 def test_points_are_shares_of_what_whole_images_give():
     measured = simulated(num=500)
     found = fit_operation(measured, "color", False)
-    whole = float(measured.recognised(measured.whole).mean())
-    harmed = measured.recognised(measured.harmed["color"])[:, 4]
-    assert found.accuracy[4] == pytest.approx(float(harmed.mean()))
-    assert found.retained[4] == pytest.approx((float(harmed.mean()) - 0.1) / (whole - 0.1))
-    assert found.accuracy_error[4] == pytest.approx(float(harmed.std()) / 500**0.5)
+    whole = float(measured.accuracy(measured.whole).mean())
+    corrupted = measured.accuracy(measured.corrupted["color"])[:, 4]
+    assert found.accuracy[4] == pytest.approx(float(corrupted.mean()))
+    assert found.retained[4] == pytest.approx((float(corrupted.mean()) - 0.1) / (whole - 0.1))
+    assert found.accuracy_error[4] == pytest.approx(float(corrupted.std()) / 500**0.5)
 
 
 def test_the_error_of_a_point_is_that_of_a_ratio():
     measured, each = simulated(num=2000), []
-    both = [measured.recognised(a) for a in (measured.whole, measured.harmed["color"][:, 7:8])]
+    both = [measured.accuracy(a) for a in (measured.whole, measured.corrupted["color"][:, 7:8])]
     for seed in range(300):
         picks = torch.randint(2000, (2000,), generator=torch.Generator().manual_seed(seed))
-        whole, harmed = (right[picks].mean() for right in both)
-        each.append(float((harmed - 0.1) / (whole - 0.1)))
+        whole, corrupted = (right[picks].mean() for right in both)
+        each.append(float((corrupted - 0.1) / (whole - 0.1)))
     found = fit_operation(measured, "color", False)
     assert found.retained_error[7] == pytest.approx(float(torch.tensor(each).std()), rel=0.15)
 
@@ -76,7 +76,7 @@ def stepped():
     measured = simulated()
     blind = torch.zeros_like(measured.whole)
     step = torch.where(X[:, None] < 0.5, measured.whole, blind)
-    return measured._replace(harmed={"color": step})
+    return measured._replace(corrupted={"color": step})
 
 
 def test_a_table_follows_what_the_family_misses():
@@ -98,8 +98,8 @@ def test_a_parameter_at_its_bound_has_no_error(loss, k, bounds):
     wrong, kept = (labels + 1) % 10, 1 - loss * X**k
     right = luck[:, None] < 0.1 + 0.7 * kept
     whole = answers(luck[:, None] < 0.8, labels, wrong)
-    harmed = {"color": answers(right, labels, wrong)}
-    found = fit_operation(Measured(10, labels, X, whole, harmed), "color", per_class=False)
+    corrupted = {"color": answers(right, labels, wrong)}
+    found = fit_operation(Measured(10, labels, X, whole, corrupted), "color", per_class=False)
     assert (found.loss_error is None, found.k_error is None) == bounds
     assert found.about()["loss_error"] == (None if bounds[0] else round(found.loss_error, 4))
 
@@ -116,8 +116,8 @@ def test_a_class_that_blind_networks_favour_gets_no_k_for_it():
     labels, wrong = torch.arange(50_000) % 10, torch.zeros(50_000).long()
     generator = torch.Generator().manual_seed(0)
     luck = torch.rand(50_000, 1, generator=generator, dtype=torch.float64)
-    harmed = {"color": answers(luck < 0.8 * (1 - X**2), labels, wrong)}
-    measured = Measured(10, labels, X, answers(luck < 0.8, labels, wrong), harmed)
+    corrupted = {"color": answers(luck < 0.8 * (1 - X**2), labels, wrong)}
+    measured = Measured(10, labels, X, answers(luck < 0.8, labels, wrong), corrupted)
     found = fit_operation(measured, "color", per_class=True)
     assert found.common_k == pytest.approx(2, rel=0.02)
     assert found.curve.k == pytest.approx([2.0] * 10, rel=0.05)

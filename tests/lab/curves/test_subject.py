@@ -4,7 +4,7 @@ import shutil
 import pytest
 import torch
 
-from softaug.lab.curves.measure import ImageOptions, about_subject, find_subject
+from softaug.lab.curves.measure import ImageOptions, describe_subject, find_subject
 from softaug.lab.data.load import load
 
 
@@ -31,7 +31,7 @@ def test_a_part_of_the_images_holds_each_class_in_proportion(runs):
 
 def test_the_file_says_which_networks_and_images(runs):
     options = ImageOptions(images=50, device="cpu")
-    about = about_subject(find_subject([runs.held], options), options)
+    about = describe_subject(find_subject([runs.held], options), options)
     (run,) = about["runs"]
     assert run["recipe"] == json.loads((runs.held / "recipe.json").read_text())
     assert (about["data"], about["split"], about["images"]) == ("digits", "held-out", 50)
