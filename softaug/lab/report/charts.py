@@ -537,12 +537,12 @@ class Target:
         return [self.confidence if place == _TRUE else rest for place in range(_CLASSES)]
 
 
-def draw_targets(axes: Axes, targets: Sequence[Target], color: str) -> None:
+def draw_targets(targets: Sequence[Target], axes: Axes, colors: Colors) -> None:
     """Draw a row of bars for each target, the weight of its loss at the right."""
     for place, target in enumerate(targets):
         floor = len(targets) - 1 - place
         bars = [0.72 * share for share in target.probabilities]
-        filled = color if target.softened else "none"
+        filled = colors(2) if target.softened else "none"
         places = range(_CLASSES)
         axes.bar(places, bars, 0.72, floor, linewidth=0.7, facecolor=filled, edgecolor=INK)
         axes.plot([-0.6, _CLASSES - 0.4], [floor, floor], color=INK, linewidth=0.7)
@@ -561,7 +561,7 @@ _DASHES = (":", "--", "-.", (0, (9, 2)))
 
 
 def draw_softening(
-    axes: Axes, visible: Sequence[float], curves: Mapping[int, Sequence[float]], color: str
+    visible: Sequence[float], curves: Mapping[int, Sequence[float]], axes: Axes, colors: Colors
 ) -> None:
     """Draw confidence against the visible share for each k; the paper's k = 2 is thick."""
     for index, (k, values) in enumerate(curves.items()):
@@ -569,7 +569,7 @@ def draw_softening(
         axes.plot(
             visible,
             values,
-            color=color if chosen else INK,
+            color=colors(2) if chosen else INK,
             linewidth=2.6 if chosen else 1.2,
             linestyle="-" if chosen else _DASHES[index % len(_DASHES)],
             label=f"k = {k}" + (f" ({PAPER})" if chosen else ""),

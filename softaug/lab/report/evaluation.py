@@ -164,31 +164,21 @@ def _grouped(
 ) -> Table:
     """Make a table of a row for each metric, grouped by what was done to the images."""
     groups: dict[str, list[Row]] = {}
+    whole = f"{capitalize(comparison.arms[0].evaluations[0].split)} images"
     for key, row in rows.items():
-        groups.setdefault(_group(key, comparison), []).append(row)
+        images = key.rpartition("/")[0]
+        heading = _CORRUPTIONS.get(images, images) or whole
+        groups.setdefault(heading, []).append(row)
     parts = tuple(RowGroup(heading, tuple(found)) for heading, found in groups.items())
     return Table(name, title, tuple(columns), parts, caption)
-
-
-def _group(key: str, comparison: Comparison) -> str:
-    """Name the images that a metric is of."""
-    first = comparison.arms[0].evaluations[0]
-    before, slash, _ = key.rpartition("/")
-    if not slash:
-        return f"{capitalize(first.split)} images"
-    return _CORRUPTIONS.get(before, before)
 
 
 def _main_row(metric: MetricSpec, arms: Sequence[Arm]) -> Row:
     means = [arm.estimates[metric.key].mean for arm in arms]
     top = max(means) if metric.higher_is_better else min(means)
-    return (
-        _label_cell(metric),
-        *(
-            _mean_cell(metric, arm, best=len(arms) > 1 and mean == top)
-            for arm, mean in zip(arms, means, strict=True)
-        ),
-    )
+    best = [len(arms) > 1 and mean == top for mean in means]
+    cells = (_mean_cell(metric, arm, best=is_best) for arm, is_best in zip(arms, best, strict=True))
+    return (_label_cell(metric), *cells)
 
 
 def _label_cell(metric: MetricSpec) -> Cell:

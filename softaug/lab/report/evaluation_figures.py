@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Literal
 
 from softaug.lab.evaluation.stats import estimate
 from softaug.lab.report import charts
@@ -336,9 +335,7 @@ class Change:
         return self.ours - self.theirs
 
 
-def class_mean(
-    evaluations: Sequence[Evaluation], key: Literal["error", "nll", "brier"] | str, place: int
-) -> float | None:
+def class_mean(evaluations: Sequence[Evaluation], key: str, place: int) -> float | None:
     """Average a class's number over evaluations; None where the class has no image."""
     values = [getattr(one.per_class, key)[place] for one in evaluations]
     known = [value for value in values if value is not None]
@@ -439,10 +436,8 @@ def _confusion(arm: Arm, index: int, matrix: list[list[int]], top: float) -> Fig
     )
     rows = [
         [
-            Cell(names[i]),
-            Cell(names[j]),
-            count_cell(matrix[i][j]),
-            count_cell(sum(matrix[i])),
+            *(Cell(names[i]), Cell(names[j])),
+            *(count_cell(matrix[i][j]), count_cell(sum(matrix[i]))),
             number_cell(100 * shares[i][j], 1),
         ]
         for i, j in pairs

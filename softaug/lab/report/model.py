@@ -6,7 +6,7 @@ and `paper` build it from result files.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from matplotlib.figure import Figure as MplFigure
 
@@ -233,7 +233,7 @@ class Page:
     cautions: tuple[str, ...]
     sections: tuple[Section, ...]
     footer: str
-    files_only: tuple[Figure, ...] = field(default=())
+    files_only: tuple[Figure, ...] = ()
     """figures that are written as files; the page shows the same in another way"""
 
     def tables(self) -> Iterator[Table]:

@@ -1,6 +1,7 @@
 """Tables, figures and studies that a grid collects: the paper's numbers beside ours."""
 
 import re
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -37,7 +38,7 @@ from softaug.lab.report.paper_numbers import (
     with_error,
 )
 from softaug.lab.report.settings import environment_table
-from softaug.lab.schema import CollectedCell, CollectedRow, CollectedTable
+from softaug.lab.schema import CollectedCell, CollectedRow, CollectedTable, Estimate
 
 _OF_PAPER = re.compile(r"(table|figure)\d+")
 _GAINS = "Gain over baseline"
@@ -224,13 +225,10 @@ def _explain(table: CollectedTable) -> str:
 def gain_figure(table: CollectedTable) -> Figure | None:
     """Draw bars of the paper's gain and ours for each row that has one."""
     groups: dict[str, list[GainRow]] = {}
-    for row in table.rows:
-        for cell in row.cells:
-            paper, ours = find_gains(row, cell, table.rows)
-            if paper is not None or ours is not None:
-                mean, se = (None, None) if ours is None else (ours.mean, ours.se)
-                found = GainRow(row.label, paper, mean, se)
-                groups.setdefault(_heading(row.group, cell).removesuffix(", %"), []).append(found)
+    for label, heading, paper, ours in _list_gains(table):
+        if paper is not None or ours is not None:
+            mean, se = (None, None) if ours is None else (ours.mean, ours.se)
+            groups.setdefault(heading, []).append(GainRow(label, paper, mean, se))
     if not groups:
         return None
     ours_label = "ours, a trial" if _is_trial(table) else "ours"
@@ -244,6 +242,16 @@ def gain_figure(table: CollectedTable) -> Figure | None:
     return Figure(f"{table.name}-gains", alt, caption, draw, height, wide=720)
 
 
+def _list_gains(
+    table: CollectedTable,
+) -> Iterator[tuple[str, str, float | None, Estimate | None]]:
+    """List label and heading of every cell with the paper's gain and ours."""
+    for row in table.rows:
+        for cell in row.cells:
+            heading = _heading(row.group, cell).removesuffix(", %")
+            yield row.label, heading, *find_gains(row, cell, table.rows)
+
+
 def _describe_gain(row: GainRow) -> str:
     paper = "" if row.paper is None else f"the paper’s {format_signed(row.paper)}"
     ours = "" if row.ours is None else f"ours {format_signed(row.ours)}"
@@ -254,15 +262,7 @@ def write_findings(table: CollectedTable) -> tuple[str, ...]:
     """Write in sentences how our gains compare with the paper's, the largest first."""
     if _is_trial(table) and table.rows:
         return ("A trial that every row can be run; its numbers are no evidence.",)
-    gains = [
-        (
-            row.label,
-            _heading(row.group, cell).removesuffix(", %"),
-            *find_gains(row, cell, table.rows),
-        )
-        for row in table.rows
-        for cell in row.cells
-    ]
+    gains = list(_list_gains(table))
     ours = [(label, what, gain) for label, what, _, gain in gains if gain is not None]
     if not ours:
         return ("No gain of ours can be shown yet.",) if gains else ()

@@ -32,6 +32,11 @@ def draw_panels(table: CollectedTable) -> tuple[Figure, ...]:
     return (_targets(), _curves()) if table.name == "figure2" else ()
 
 
+def _alone(draw: Callable[..., None], *data: object) -> Callable[[MplFigure, Colors], None]:
+    """Return what draws a panel on a figure of its own."""
+    return lambda figure, colors: draw(*data, figure.add_subplot(), colors)
+
+
 def print_figure(table: CollectedTable, folder: Path) -> Figure | None:
     """Return the whole figure for print; None for tables and before any run."""
     panels = draw_panels(table)
@@ -68,7 +73,7 @@ def _panel(index: int, table: CollectedTable) -> Figure:
 
     def draw(figure: MplFigure, colors: Colors) -> None:
         axes = figure.add_subplot()
-        _draw_line_panel(axes, panel, table, colors)
+        _draw_line_panel(panel, table, axes, colors)
         charts.add_legend_above(figure, *charts.legend_entries(axes))
 
     means = []
@@ -85,7 +90,7 @@ def _panel(index: int, table: CollectedTable) -> Figure:
 
 
 def _draw_line_panel(
-    axes: Axes, panel: CollectedPanel, table: CollectedTable, colors: Colors
+    panel: CollectedPanel, table: CollectedTable, axes: Axes, colors: Colors
 ) -> None:
     """Draw a panel on the scale of all panels that measure the same."""
     alike = [part for part in table.panels if part.y_label == panel.y_label]
@@ -106,7 +111,7 @@ def _draw_line_panels(table: CollectedTable, figure: MplFigure, colors: Colors) 
     every = figure.subplots(1, len(panels), squeeze=False)[0]
     one_legend = len({tuple(line.label for line in panel.lines) for panel in panels}) == 1
     for index, (axes, panel) in enumerate(zip(every, panels, strict=True)):
-        _draw_line_panel(axes, panel, table, colors)
+        _draw_line_panel(panel, table, axes, colors)
         if not one_legend:
             below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.24)}
             axes.legend(*charts.legend_entries(axes), ncols=2, **below, **_LEGEND)
@@ -143,11 +148,7 @@ def _crop(index: int, table: CollectedTable) -> Figure:
         f"{crop.label}. {errors}. Offsets of {len(crop.offsets)} crops; a dot is the paler, the "
         "less sure its target is. Inside the dashed line at least half of the image is visible."
     )
-
-    def draw(figure: MplFigure, colors: Colors) -> None:
-        _draw_crop(figure.add_subplot(), crop, index, colors)
-
-    return Figure(f"offsets-{index}", alt, caption, draw, 260)
+    return Figure(f"offsets-{index}", alt, caption, _alone(_draw_crop, crop, index), 260)
 
 
 def _error_lines(table: CollectedTable, crop: CropDraws) -> list[str]:
@@ -160,7 +161,7 @@ def _error_lines(table: CollectedTable, crop: CropDraws) -> list[str]:
     return [words, f"ours: {format_ours(cells[0])}", f"paper’s: {theirs}"]
 
 
-def _draw_crop(axes: Axes, crop: CropDraws, index: int, colors: Colors) -> None:
+def _draw_crop(crop: CropDraws, index: int, axes: Axes, colors: Colors) -> None:
     alphas = [opacity(share) for share in crop.confidence]
     look = {"marker": MARKERS[index % len(MARKERS)], "color": colors(index), "s": 4.0}
     charts.draw_offsets(axes, crop.offsets, crop.size, {**look, "alpha": alphas})
@@ -170,7 +171,7 @@ def _draw_crop(axes: Axes, crop: CropDraws, index: int, colors: Colors) -> None:
 def _draw_crops(table: CollectedTable, figure: MplFigure, colors: Colors) -> None:
     every = figure.subplots(1, len(table.crops), squeeze=False)[0]
     for index, (axes, crop) in enumerate(zip(every, table.crops, strict=True)):
-        _draw_crop(axes, crop, index, colors)
+        _draw_crop(crop, index, axes, colors)
         below = "\n".join(charts.literal(line) for line in _error_lines(table, crop))
         axes.set_xlabel(f"dx, pixels to the right\n\n{below}")
         if index:
@@ -217,11 +218,8 @@ def _targets() -> Figure:
         f"target, the weight of its loss, or both. Label smoothing (here by {_ALPHA:g}) is the "
         "same for every image."
     )
-
-    def draw(figure: MplFigure, colors: Colors) -> None:
-        charts.draw_targets(figure.add_subplot(), TARGETS, colors(2))
-
-    return Figure("targets", f"Targets over ten classes, as bars. {shown}.", caption, draw, 250)
+    alt = f"Targets over ten classes, as bars. {shown}."
+    return Figure("targets", alt, caption, _alone(charts.draw_targets, TARGETS), 250)
 
 
 def _curves() -> Figure:
@@ -235,17 +233,14 @@ def _curves() -> Figure:
         f"How much: confidence = 1 − (1 − 1/{_NUM_CLASSES})(1 − visible)ᵏ for {_NUM_CLASSES} "
         "classes. A larger k forgives more."
     )
-
-    def draw(figure: MplFigure, colors: Colors) -> None:
-        charts.draw_softening(figure.add_subplot(), _VISIBLE, curves, colors(2))
-
+    draw = _alone(charts.draw_softening, _VISIBLE, curves)
     return Figure("curves", alt, caption, draw, 250)
 
 
 def _draw_softening(figure: MplFigure, colors: Colors) -> None:
     left, right = figure.subplots(1, 2, width_ratios=(1.1, 1))
-    charts.draw_targets(left, TARGETS, colors(2))
-    charts.draw_softening(right, _VISIBLE, {k: softening_curve(k) for k in _KS}, colors(2))
+    charts.draw_targets(TARGETS, left, colors)
+    charts.draw_softening(_VISIBLE, {k: softening_curve(k) for k in _KS}, right, colors)
 
 
 # Figures 4, 6 and 7: images with answers.

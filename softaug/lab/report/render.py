@@ -40,8 +40,7 @@ def inline_svg(figure: Figure, *, wide: bool = False) -> Markup:
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         drawn.savefig(buffer, format="svg", transparent=True, metadata=nothing)
     root = ElementTree.fromstring(buffer.getvalue())
-    _drop_namespaces(root)
-    _drop_children(root, {"metadata", "style"})
+    _clean(root)
     _prefix_ids(root, f"{figure.name}-wide" if wide else figure.name)
     _set_root(root, figure.alt)
     for element in root.iter():
@@ -117,16 +116,13 @@ def _styled(settings: dict[str, Any]) -> Iterator[None]:
         yield
 
 
-def _drop_namespaces(root: Element) -> None:
-    """Make names plain, as HTML wants them; `xlink:href` is today's `href`."""
+def _clean(root: Element) -> None:
+    """Drop what is not seen, and make names plain for HTML: `xlink:href` is today's `href`."""
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
         element.attrib = {key.rpartition("}")[2]: v for key, v in element.attrib.items()}
-
-
-def _drop_children(root: Element, tags: set[str]) -> None:
     for parent in list(root.iter()):
-        for child in [child for child in parent if child.tag in tags]:
+        for child in [child for child in parent if child.tag in ("metadata", "style")]:
             parent.remove(child)
 
 

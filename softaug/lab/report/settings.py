@@ -60,7 +60,10 @@ def recipe_tables(arms: Sequence[Arm]) -> tuple[Table, Table]:
     columns = [recipe_settings(arm) for arm in arms]
     differing: list[list[Cell]] = []
     shared: list[list[Cell]] = []
-    for key in _setting_keys(columns):
+    keys = dict.fromkeys(key for column in columns for key in column)
+    for key in keys:
+        if any(other.startswith(f"{key}.") for other in keys):
+            continue  # a part that only some recipes have (mix): its own settings tell (mix.kind)
         values = [column.get(key, [NONE]) for column in columns]
         if len({value for seeds in values for value in seeds}) == 1:
             shared.append([Cell(key), Cell(values[0][0])])
@@ -77,12 +80,6 @@ def recipe_tables(arms: Sequence[Arm]) -> tuple[Table, Table]:
         make_table("recipe-differences", title, heads, differing, caption),
         make_table("recipe-shared", "Settings that all share", ["Setting", "Value"], shared, ""),
     )
-
-
-def _setting_keys(columns: Sequence[Mapping[str, object]]) -> list[str]:
-    """List all settings; a part that only some recipes have (mix) by its own ones (mix.kind)."""
-    keys = dict.fromkeys(key for column in columns for key in column)
-    return [key for key in keys if not any(other.startswith(f"{key}.") for other in keys)]
 
 
 def _by_seed(values: Sequence[str], seeds: Sequence[int]) -> str:
@@ -111,17 +108,12 @@ def environment_table(environments: Sequence[Environment]) -> Table:
     """Tabulate versions and hardware; all values where they differ."""
     rows = []
     for key in dict.fromkeys(key for one in environments for key in one):
-        values = list(dict.fromkeys(_plain(one[key]) for one in environments if key in one))
+        found = dict.fromkeys(one[key] for one in environments if key in one)
+        values = ["not known" if value is None else str(value) for value in found]
         if key == "date" and len(values) > 1:
             values = [f"{min(values)} to {max(values)}"]
         rows.append([Cell(key), Cell("; ".join(values))])
     return make_table("environment", "Made with", ["", "Value"], rows, "")
-
-
-def _plain(value: object) -> str:
-    if value is None:
-        return "not known"
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def list_commands(comparison: Comparison) -> list[str]:
