@@ -1,11 +1,14 @@
-"""Refuse bad input: who, rule, value received, remedy. Imports without torch."""
+"""Refuse bad input: who, rule, value received, remedy. Importing it loads no torch."""
 
 import difflib
 import math
 import sys
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class NotFiniteError(ValueError):
@@ -39,8 +42,15 @@ def check_positive(who: str, name: str, value: Any, *, infinite: bool = False) -
 
 def check_share(who: str, name: str, value: Any) -> float:
     """Return `value` as a float if it is a number in 0..1."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= 1:
-        refuse(who, f"{name} must be a number in 0..1", describe(value))
+    return check_not_negative(who, name, value, most=1)
+
+
+def check_not_negative(who: str, name: str, value: Any, most: float = math.inf) -> float:
+    """Return `value` as a float if it is a finite number in 0..most."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not number or not 0 <= float(value) <= most or math.isinf(value):
+        rule = f"a number in 0..{most:g}" if most < math.inf else "a finite number >= 0"
+        refuse(who, f"{name} must be {rule}", describe(value))
     return float(value)
 
 
@@ -81,3 +91,43 @@ def nearest(value: str, choices: Sequence[str]) -> str:
     """A question that names the choice most like `value`; empty where none is like it."""
     near = difflib.get_close_matches(value, choices, n=1)
     return f"did you mean {near[0]!r}?" if near else ""
+
+
+def eager_on_cpu(value: "Tensor") -> bool:
+    """Tell whether reading values costs neither a wait for a device nor a graph break."""
+    import torch
+
+    return value.device.type == "cpu" and not torch.compiler.is_compiling()
+
+
+def check_integers(who: str, name: str, value: "Tensor") -> None:
+    """Refuse a tensor that does not hold whole numbers."""
+    import torch
+
+    if value.is_floating_point() or value.is_complex() or value.dtype == torch.bool:
+        refuse(who, f"{name} must be integers", describe(value), "labels are class indices")
+
+
+def check_inside(who: str, rule: str, values: "Tensor", num: int, remedy: str = "") -> None:
+    """Refuse the first of `values` that is outside 0..num - 1, where `eager_on_cpu`."""
+    if not eager_on_cpu(values):
+        return
+    outside = (values < 0) | (values >= num)
+    if bool(outside.any()):
+        refuse(who, rule, int(values[outside][0]), remedy)
+
+
+def check_images(who: str, images: Any) -> None:
+    """Refuse what is not one image [C, H, W] or a non-empty batch [B, C, H, W]."""
+    import torch
+
+    if not isinstance(images, torch.Tensor):
+        remedy = "put torchvision.transforms.v2.PILToTensor() before it"
+        refuse(who, "images must be a tensor", type(images).__name__, remedy)
+    if images.ndim not in (3, 4):
+        refuse(who, "images must be [C, H, W] or [B, C, H, W]", describe(images))
+    floats = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+    if images.dtype not in (torch.uint8, *floats):
+        refuse(who, "images must be uint8 or floating point", describe(images))
+    if images.numel() == 0:
+        refuse(who, "images must not be empty", describe(images))

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from softaug.checks import describe, refuse
-from softaug.tensor_checks import check_integers
+from softaug.checks import check_integers, describe, refuse
 
 _LOW = 0xFFFFFFFF
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
@@ -76,7 +75,8 @@ def draw_uniforms(
         drawn = _keyed(who, key, images, batch, num, purpose)
     else:
         where = images.device if generator is None else generator.device
-        options: Any = {"device": where, "dtype": _widest_float(where)}
+        widest = torch.float64 if has_float64(where) else torch.float32
+        options: Any = {"device": where, "dtype": widest}
         if generator is not None:  # torch.compile cannot trace generator=None
             options["generator"] = generator
         drawn = torch.rand(batch, num, **options)
@@ -119,10 +119,15 @@ def _check_key(who: str, key: DrawKey, images: Tensor, batch: int) -> Tensor:
     return index.long()
 
 
-def to_truncated_normal(uniform: Tensor, sd: float | Tensor, limit: float) -> Tensor:
-    """Normal numbers of mean 0 within (-limit, limit), by the inverse CDF.
+def to_range(uniform: Tensor, low: float, high: float) -> Tensor:
+    """Turn numbers even in (0, 1) into numbers even in (low, high)."""
+    return low + (high - low) * uniform
 
-    The same law as drawing again until it fits, from exactly one uniform number each.
+
+def to_truncated_normal(uniform: Tensor, sd: float | Tensor, limit: float) -> Tensor:
+    """Turn numbers even in (0, 1) into normal ones of mean 0 within (-limit, limit).
+
+    By the inverse CDF: the same law as drawing again until it fits, from one number each.
     """
     scale = sd * math.sqrt(2)
     inside = limit / scale
@@ -137,18 +142,12 @@ def draw_normal_field(seeds: Tensor, num: int) -> Tensor:
     block = torch.arange(math.ceil(num / 4), device=seeds.device)
     zero = torch.zeros_like(block)
     words = [w.float() * 2**-32 for w in philox((block, seeds[:, None], zero, zero), (0, 0))]
-    halves = [_box_muller(*words[:2]), _box_muller(*words[2:])]
-    return torch.cat([part for half in halves for part in half], dim=1)[:, :num]
-
-
-def _box_muller(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
-    radius = torch.sqrt(-2 * torch.log(first.clamp_min(2**-33)))
-    angle = 2 * math.pi * second
-    return radius * torch.cos(angle), radius * torch.sin(angle)
-
-
-def _widest_float(device: torch.device) -> torch.dtype:
-    return torch.float64 if has_float64(device) else torch.float32
+    parts = []
+    for first, second in (words[:2], words[2:]):  # Box-Muller makes two numbers of two
+        radius = torch.sqrt(-2 * torch.log(first.clamp_min(2**-33)))
+        angle = 2 * math.pi * second
+        parts += [radius * torch.cos(angle), radius * torch.sin(angle)]
+    return torch.cat(parts, dim=1)[:, :num]
 
 
 def has_float64(device: torch.device) -> bool:
@@ -157,7 +156,7 @@ def has_float64(device: torch.device) -> bool:
 
 
 def send(values: Tensor, device: torch.device) -> Tensor:
-    """`values` on `device`, without waiting where that is safe: from the CPU to CUDA.
+    """Move `values` to `device`, without waiting where that is safe: from the CPU to CUDA.
 
     To the CPU the copy would be read before it is done; on Apple's GPUs the source may be
     freed before it is read.

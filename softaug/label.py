@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from softaug.checks import check_share, describe, refuse
+from softaug.checks import check_integers, check_share, describe, refuse
 from softaug.softening import confidence, soft_target, soften_target, uniform_prior
-from softaug.tensor_checks import check_integers
 
 
 class SoftLabel(NamedTuple):
@@ -50,7 +49,10 @@ class SoftLabel(NamedTuple):
         labels = torch.as_tensor(self.label, device=kept.device)
         prior = uniform_prior(num_classes, like=kept)
         if labels.is_floating_point():
-            return soften_target(_check_columns(labels, num_classes).to(kept), kept, prior)
+            if labels.shape[-1] != num_classes:
+                rule = f"probabilities must be of {num_classes} classes"
+                refuse("SoftLabel.dense", rule, describe(labels))
+            return soften_target(labels.to(kept), kept, prior)
         check_integers("SoftLabel.dense", "label", labels)
         return soft_target(labels, kept, prior)
 
@@ -160,13 +162,6 @@ def _check_mix_share(share: Tensor | float, like: Tensor) -> Tensor:
         refuse("mix_labels", f"share must be a number or [{len(like)}]", describe(share))
     no_wait = like.device.type == "cuda"  # to the CPU it would be read before it is there
     return _send(share, like.device, non_blocking=no_wait).expand(len(like))
-
-
-def _check_columns(probabilities: Tensor, num_classes: int) -> Tensor:
-    if probabilities.shape[-1] != num_classes:
-        rule = f"probabilities must be of {num_classes} classes"
-        refuse("SoftLabel.dense", rule, describe(probabilities))
-    return probabilities
 
 
 def _send(part: Tensor, device: torch.device | str, non_blocking: bool) -> Tensor:

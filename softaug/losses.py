@@ -2,14 +2,21 @@
 
 import math
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from softaug.checks import check_choice, check_share, describe, refuse
+from softaug.checks import (
+    check_choice,
+    check_integers,
+    check_not_negative,
+    check_share,
+    describe,
+    eager_on_cpu,
+    refuse,
+)
 from softaug.label import MixedLabel, SoftLabel, blend
 from softaug.online_smoothing import OnlineSmoothing
 from softaug.softening import (
@@ -21,7 +28,6 @@ from softaug.softening import (
     soften_target,
     uniform_prior,
 )
-from softaug.tensor_checks import check_integers, eager_on_cpu
 
 SOFTEN = ("none", "target", "weight", "both")
 REDUCTIONS = ("mean", "sum", "none")
@@ -56,6 +62,12 @@ class _WeightedLoss(nn.Module):
 
     def _validates(self, logits: Tensor) -> bool:
         return eager_on_cpu(logits) if self.validate is None else self.validate
+
+    def _format(self, prior: str) -> str:
+        return (
+            f"soften={self.soften!r}, weighting={self.weighting!r}, prior={prior}, "
+            f"reduction={self.reduction!r}, validate={self.validate}"
+        )
 
     def _reduce(self, loss: Tensor) -> Tensor:
         if self.reduction == "mean":
@@ -109,7 +121,7 @@ class SoftLoss(_WeightedLoss):
     ) -> None:
         super().__init__(soften, weighting, reduction, validate)
         self.label_smoothing = check_share("SoftLoss", "label_smoothing", label_smoothing)
-        self.focal_gamma = _check_gamma(focal_gamma)
+        self.focal_gamma = check_not_negative("SoftLoss", "focal_gamma", focal_gamma)
         self.base = _check_base(base, self.label_smoothing)
         self.register_buffer("prior", _check_prior(prior), persistent=False)
 
@@ -130,7 +142,9 @@ class SoftLoss(_WeightedLoss):
         if validate:
             _check_finite(self.name, loss, logits)
         if parts.retained is not None and self._softens_weight:
-            weights = _compute_weights(parts.retained, parts.share, logits.shape[1])
+            weights = confidence(parts.retained, logits.shape[1])
+            if parts.share is not None:
+                weights = blend(weights[:, 0], weights[:, 1], parts.share)
             loss = loss * batch_weights(weights, self.weighting)
         return self._reduce(loss)
 
@@ -190,11 +204,7 @@ class SoftLoss(_WeightedLoss):
     def extra_repr(self) -> str:
         prior = "uniform" if self.prior is None else f"tensor of shape {list(self.prior.shape)}"
         focal = f", focal_gamma={self.focal_gamma}" if self.focal_gamma else ""
-        return (
-            f"soften={self.soften!r}, weighting={self.weighting!r}, prior={prior!r}, "
-            f"reduction={self.reduction!r}, validate={self.validate}, "
-            f"label_smoothing={self.label_smoothing}{focal}"
-        )
+        return f"{self._format(repr(prior))}, label_smoothing={self.label_smoothing}{focal}"
 
 
 class SoftBCELoss(_WeightedLoss):
@@ -252,10 +262,7 @@ class SoftBCELoss(_WeightedLoss):
     def extra_repr(self) -> str:
         one = self.prior.ndim == 0
         prior = f"{float(self.prior):g}" if one else f"tensor of shape {list(self.prior.shape)}"
-        return (
-            f"soften={self.soften!r}, weighting={self.weighting!r}, prior={prior}, "
-            f"reduction={self.reduction!r}, validate={self.validate}"
-        )
+        return self._format(prior)
 
 
 def _focal(log_probs: Tensor, gamma: float) -> Tensor:
@@ -287,12 +294,6 @@ def _smoothed_target(labels: Tensor, kept: Tensor, prior: Tensor, smoothing: flo
     base = (kept * (smoothing / (num_classes - 1))).unsqueeze(1)
     rest = (1 - kept).unsqueeze(1) * prior + base
     return rest.scatter_add(1, labels.unsqueeze(1), extra.unsqueeze(1))
-
-
-def _compute_weights(kept: Tensor, share: Tensor | None, num_classes: int) -> Tensor:
-    """The weight of each sample, [B]; of two images the mean by their shares."""
-    weights = confidence(kept, num_classes)
-    return weights if share is None else blend(weights[:, 0], weights[:, 1], share)
 
 
 def _pick(scores: Tensor, labels: Tensor) -> Tensor:
@@ -466,14 +467,6 @@ def _check_rates(who: str, prior: Any) -> Tensor:
     if rates.ndim > 1 or not bool(((rates >= 0) & (rates <= 1)).all()):
         refuse(who, "prior must be a number in 0..1, or one for each class", describe(prior))
     return rates.float()
-
-
-def _check_gamma(gamma: Any) -> float:
-    """Return `gamma` as a float if it is a finite number of at least 0."""
-    number = isinstance(gamma, Real) and not isinstance(gamma, bool)
-    if not number or not 0 <= float(gamma) < math.inf:
-        refuse("SoftLoss", "focal_gamma must be a finite number >= 0", describe(gamma))
-    return float(gamma)
 
 
 def _check_base(base: Any, label_smoothing: float) -> OnlineSmoothing | None:

@@ -3,27 +3,23 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, overload
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, overload
 
 import torch
 from torch import Generator, Tensor, nn
 
-from softaug.checks import check_positive, check_whole, describe, refuse
+from softaug.checks import (
+    check_images,
+    check_integers,
+    check_positive,
+    check_whole,
+    describe,
+    refuse,
+)
 from softaug.draws import DrawKey, draw_uniforms, send
 from softaug.label import MixedLabel, SoftLabel, mix_labels
-from softaug.tensor_checks import check_images, check_integers
 
 Labels = Tensor | SoftLabel
-
-
-class Pairs(Protocol):
-    """What is drawn for a batch, a row for each sample."""
-
-    @property
-    def partner(self) -> Tensor: ...
-
-    @property
-    def share(self) -> Tensor: ...
 
 
 class MixParams(NamedTuple):
@@ -52,7 +48,7 @@ class Draw(NamedTuple):
     spare: tuple[float, float]  # uniform in (0, 1)
 
 
-P = TypeVar("P", bound=Pairs)
+P = TypeVar("P", MixParams, BoxParams)
 Rows = TypeVar("Rows", bound=Tensor | SoftLabel | MixParams | BoxParams)
 
 

@@ -1,12 +1,11 @@
 """Label smoothing by the network's own mean predictions (online label smoothing)."""
 
 import torch
-import torch.distributed as dist
 from torch import Tensor, nn
 
-from softaug.checks import check_share, check_whole, describe, refuse
+from softaug.checks import check_integers, check_share, check_whole, describe, refuse
 from softaug.label import MixedLabel, SoftLabel, get_main_label
-from softaug.tensor_checks import check_integers
+from softaug.softening import all_reduce_sum
 
 
 class OnlineSmoothing(nn.Module):
@@ -62,8 +61,7 @@ class OnlineSmoothing(nn.Module):
         found = torch.cat([probs, torch.ones_like(probs[:, :1])], dim=1)
         found = found.where(right.unsqueeze(1), 0)
         gained = found.new_zeros(len(self.rows), found.shape[1]).index_add_(0, labels, found)
-        if dist.is_available() and dist.is_initialized():
-            dist.all_reduce(gained)
+        gained = all_reduce_sum(gained)
         self.sums += gained[:, :-1]
         self.counts += gained[:, -1]
 

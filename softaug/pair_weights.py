@@ -5,9 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softaug.checks import check_choice, check_positive, check_share, describe, refuse
+from softaug.checks import check_choice, check_positive, check_share, describe, eager_on_cpu, refuse
 from softaug.softening import all_reduce_mean
-from softaug.tensor_checks import eager_on_cpu
 
 MODES = ("SA1", "SA2", "none")
 
@@ -37,7 +36,9 @@ def pair_weight(
     if mode == "none":
         return torch.ones_like(iou)
     missed = 1 - iou if mode == "SA1" else iou
-    return _mean_one(1 - (1 - least) * missed**power)
+    weights = 1 - (1 - least) * missed**power
+    mean = all_reduce_mean(weights)
+    return torch.where(mean > 0, weights, 1) / torch.where(mean > 0, mean, 1)
 
 
 def pair_iou(boxes_a: Tensor, boxes_b: Tensor) -> Tensor:
@@ -64,13 +65,6 @@ def _area(boxes: Tensor) -> Tensor:
     return (boxes[:, 2:] - boxes[:, :2]).prod(1)
 
 
-def _mean_one(weights: Tensor) -> Tensor:
-    """The weights scaled to mean 1 over all processes; ones where all of them are 0."""
-    mean = all_reduce_mean(weights)
-    some = mean > 0
-    return torch.where(some, weights, 1) / torch.where(some, mean, 1)
-
-
 def _check_boxes(who: str, name: str, boxes: Any) -> Tensor:
     """The boxes [B, 4] as floats, at least float32."""
     if not isinstance(boxes, Tensor) or boxes.ndim != 2 or boxes.shape[1] != 4:
@@ -78,16 +72,13 @@ def _check_boxes(who: str, name: str, boxes: Any) -> Tensor:
     if boxes.dtype.is_complex or boxes.dtype == torch.bool:
         refuse(who, f"{name} must be whole or floating-point numbers", describe(boxes))
     wide = boxes.to(torch.promote_types(boxes.dtype, torch.float32))
-    if eager_on_cpu(wide):
-        _check_corners(who, name, wide)
-    return wide
-
-
-def _check_corners(who: str, name: str, boxes: Tensor) -> None:
-    edges = boxes[:, 2:] - boxes[:, :2]
+    if not eager_on_cpu(wide):
+        return wide
+    edges = wide[:, 2:] - wide[:, :2]
     wrong = ~((edges > 0) & edges.isfinite()).all(1)  # also where one is NaN
     if bool(wrong.any()):
         place = int(wrong.nonzero()[0])
-        got = f"{boxes[place].tolist()} (pair {place})"
+        got = f"{wide[place].tolist()} (pair {place})"
         remedy = "a box is x1, y1, x2, y2, not x, y, width, height"
         refuse(who, f"{name} must have x1 < x2 and y1 < y2", got, remedy)
+    return wide

@@ -6,8 +6,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from softaug.checks import check_positive, describe, refuse
-from softaug.tensor_checks import eager_on_cpu
+from softaug.checks import check_positive, describe, eager_on_cpu, refuse
 
 Number = TypeVar("Number", float, Tensor)
 

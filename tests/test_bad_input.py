@@ -76,7 +76,7 @@ SETTINGS = [
     (lambda: SoftErase(ratio=(-1, 1)), "SoftErase: ratio must be 0 < low <= high, got (-1, 1)"),
     (lambda: SoftErase(ratio=(1, math.inf)), "ratio must be 0 < low <= high, got (1, inf)"),
     (lambda: SoftAffine(k=-1), "SoftAffine: k must be > 0, got -1"),
-    (lambda: SoftAffine(scale=(0, 1)), "SoftAffine: scale must be 0 < low <= high, got tuple (0,"),
+    (lambda: SoftAffine(scale=(0, 1)), "SoftAffine: scale must be 0 < low <= high, got (0,"),
     (lambda: SoftPolicy("random"), "SoftPolicy: policy must be one of 'trivial', 'rand', got"),
     (lambda: SoftPolicy(num_ops=2), 'SoftPolicy: policy "trivial" has no num_ops, got 2; leave'),
     (lambda: SoftErase(p=1.5), "SoftErase: p must be a number in 0..1, got float 1.5"),

@@ -5,7 +5,7 @@ import torch
 from scipy import stats
 from torchvision.transforms import v2
 
-from softaug import CutMix, DrawKey, MixedLabel, Mixup, SoftLabel, SoftLoss
+from softaug import CutMix, DrawKey, MixedLabel, Mixup, SoftLabel
 from softaug.mixing import BoxParams, Draw, MixParams, take
 
 NUM, HEIGHT, WIDTH = 6, 7, 10
@@ -30,7 +30,7 @@ def box(top, bottom, left, right, partner=ROLLED):
     return BoxParams(partner, every(share), *map(every, (top, bottom, left, right)))
 
 
-def draws(mix, num=2000, height=HEIGHT, width=WIDTH):
+def draws(mix, num=600, height=HEIGHT, width=WIDTH):
     """The first row of the parameters of many steps."""
     found = [mix.draw(2, height, width, key=KEY._replace(index=step)) for step in range(num)]
     return [torch.stack([field[0] for field in fields]) for fields in zip(*found, strict=True)]
@@ -166,9 +166,9 @@ def test_a_tiny_alpha_leaves_images_whole():
 
 def test_partners_are_an_even_permutation():
     found = torch.stack(
-        [Mixup().draw(4, 8, 8, key=KEY._replace(index=step)).partner for step in range(2000)]
+        [Mixup().draw(4, 8, 8, key=KEY._replace(index=step)).partner for step in range(600)]
     )
-    assert torch.equal(found.sort(1).values, torch.arange(4).expand(2000, 4))
+    assert torch.equal(found.sort(1).values, torch.arange(4).expand(600, 4))
     counts = torch.stack([(found == image).sum(0) for image in range(4)])
     assert stats.chisquare(counts.flatten()).pvalue > 0.01
 
@@ -236,13 +236,6 @@ def test_gradients_flow_to_both_images(mix):
     share = params.share[0].item()
     assert images.grad.mean().item() == pytest.approx(share, abs=1e-5)
     assert partners.grad.mean().item() == pytest.approx(1 - share, abs=1e-5)
-
-
-@EACH
-def test_the_loss_takes_what_mixing_reports(mix):
-    images, label = mix(make_images(), LABELS, key=KEY)
-    loss = SoftLoss()(images.flatten(1)[:, :NUM], label)
-    assert loss.isfinite()
 
 
 def test_a_parent_module_can_apply_functions_to_its_children():

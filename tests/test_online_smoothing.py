@@ -1,7 +1,4 @@
-import json
 import math
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -163,38 +160,6 @@ def test_nothing_is_read_off_the_cpu():
     assert loss(logits, labels).shape == ()
     loss.base.gather(logits, mix_labels(labels, labels, 0.5))
     loss.base.next_epoch()
-
-
-ONE_OF_TWO_PROCESSES = """
-import json, sys
-import torch, torch.distributed as dist
-from softaug import OnlineSmoothing
-
-rank, where, parts = int(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
-dist.init_process_group("gloo", init_method="file://" + where, rank=rank, world_size=2)
-smoothing = OnlineSmoothing(4)
-logits, labels = (torch.tensor(part) for part in parts[rank])
-smoothing.gather(logits, labels)
-print(json.dumps([smoothing.sums.tolist(), smoothing.counts.tolist()]))
-dist.destroy_process_group()
-"""
-
-
-def test_two_processes_hold_the_sums_of_both(tmp_path):
-    logits, where = make_logits(), tmp_path / "store"
-    parts = [[part[:2].tolist(), part[2:].tolist()] for part in (logits, LABELS)]
-    given = json.dumps(list(zip(*parts, strict=True)))
-    commands = [
-        [sys.executable, "-c", ONE_OF_TWO_PROCESSES, str(rank), str(where), given]
-        for rank in range(2)
-    ]
-    started = [subprocess.Popen(c, stdout=subprocess.PIPE, text=True) for c in commands]
-    first, second = (json.loads(process.communicate(timeout=120)[0]) for process in started)
-    alone = OnlineSmoothing(CLASSES)
-    alone.gather(logits, LABELS)
-    assert first == second
-    torch.testing.assert_close(torch.tensor(first[0]), alone.sums)
-    assert first[1] == alone.counts.tolist()
 
 
 BAD = [

@@ -1,7 +1,4 @@
-import json
 import math
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -132,28 +129,3 @@ def test_what_is_no_pair_of_boxes_is_refused(function, first, second, message):
 def test_settings_that_mean_nothing_are_refused(settings, message):
     with pytest.raises(ValueError, match=f"pair_weight: {message}"):
         pair_weight(WHOLE, PARTS, **settings)
-
-
-ONE_OF_TWO_PROCESSES = """
-import json, sys
-import torch, torch.distributed as dist
-from softaug import pair_weight
-
-rank, where, (whole, parts) = int(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
-dist.init_process_group("gloo", init_method="file://" + where, rank=rank, world_size=2)
-mine = slice(0, 2) if rank == 0 else slice(2, 5)
-pairs = torch.tensor(whole)[mine], torch.tensor(parts)[mine]
-equal = pairs[0], pairs[0]
-weights = [pair_weight(*pairs).tolist(), pair_weight(*equal, mode="SA2").tolist()]
-print(json.dumps(weights))
-dist.destroy_process_group()
-"""
-
-
-def test_two_processes_weigh_as_one_does_the_joined_batch(tmp_path):
-    arguments = [str(tmp_path / "store"), json.dumps([WHOLE.tolist(), PARTS.tolist()])]
-    commands = [[sys.executable, "-c", ONE_OF_TWO_PROCESSES, str(r), *arguments] for r in range(2)]
-    started = [subprocess.Popen(c, stdout=subprocess.PIPE, text=True) for c in commands]
-    first, second = (json.loads(process.communicate(timeout=120)[0]) for process in started)
-    torch.testing.assert_close(torch.tensor(first[0] + second[0]), pair_weight(WHOLE, PARTS))
-    assert first[1] + second[1] == [1.0] * 5  # all would be 0

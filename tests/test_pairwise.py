@@ -110,7 +110,7 @@ def test_a_soft_transform_does_not_follow_a_mix():
         SoftCrop()(inputs.view(NUM, 3, 12, 12), label)
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", ["soften=none", "prior matrix", "all"])
 def test_a_compiled_loss_of_mixed_labels_is_one_graph_and_equals_eager(name):
     torch.compiler.reset()
     loss, (inputs, label) = make_loss(**LOSSES[name]), make_batch(SoftCrop(), CutMix())

@@ -177,8 +177,6 @@ def debiased_square(found: Reliability) -> Tensor:
 
 
 BOUNDS = (0.01, 100.0)
-
-
 _STEPS = 100
 
 

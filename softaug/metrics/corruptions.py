@@ -1,15 +1,12 @@
 """Corrupt images, to measure how accuracy falls: occlusion, shifts and noise."""
 
 import math
-from numbers import Real
-from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
-from softaug.checks import check_share, describe, refuse
+from softaug.checks import check_images, check_not_negative, check_share
 from softaug.draws import draw_uniforms, send
-from softaug.tensor_checks import check_images
 from softaug.transforms.base import Fill, check_fill, make_fill
 from softaug.transforms.crop import shift
 from softaug.transforms.erase import EraseParams, SoftErase
@@ -94,7 +91,7 @@ def add_noise(images: Tensor, sd: float, generator: Generator | None = None) -> 
     True
     """
     check_images("add_noise", images)
-    _check_sd(sd)
+    check_not_negative("add_noise", "sd", sd)
     batch = images if images.ndim == 4 else images[None]
     drawn = draw_uniforms("add_noise", images, 1, purpose=0, generator=generator, key=None)[:, 0]
     field = (drawn * 2**32).long()
@@ -118,9 +115,3 @@ def _offsets(drawn: Tensor, height: int, width: int, share: float) -> tuple[Tens
     dy = height - (share * height * width / kept.clamp_min(1)).round().clamp_max(height)
     signs = torch.where(drawn[:, 1:] < 0.5, -1, 1)
     return (signs[:, 0] * (width - kept)).long(), (signs[:, 1] * dy).long()
-
-
-def _check_sd(sd: Any) -> None:
-    number = isinstance(sd, Real) and not isinstance(sd, bool)
-    if not number or not 0 <= sd < math.inf:
-        refuse("add_noise", "sd must be a finite number >= 0", describe(sd))

@@ -6,8 +6,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from softaug.checks import NotFiniteError, check_positive, check_whole, describe, refuse
-from softaug.tensor_checks import check_integers
+from softaug.checks import (
+    NotFiniteError,
+    check_integers,
+    check_positive,
+    check_whole,
+    describe,
+    refuse,
+)
 
 WHO = "knn_accuracy"
 _MOST_SIMILARITIES = 2**24  # at once: 64 MB

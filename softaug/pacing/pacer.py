@@ -7,7 +7,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softaug.checks import check_choice, check_positive, check_share, check_whole, describe, refuse
+from softaug.checks import (
+    check_choice,
+    check_inside,
+    check_integers,
+    check_positive,
+    check_share,
+    check_whole,
+    describe,
+    refuse,
+)
 from softaug.draws import send
 from softaug.label import MixedLabel, SoftLabel, get_main_label
 from softaug.pacing.rules import AccuracyHold, EpochStats, GroupRule, Rule, fit_k
@@ -25,16 +34,11 @@ from softaug.pacing.statistics import (
     sum_by_lost,
 )
 from softaug.softening import all_reduce_sum, is_rank_zero
-from softaug.tensor_checks import check_inside, check_integers
 from softaug.transforms.base import SoftTransform
 from softaug.transforms.strength import BY, SIGMA, By, Paced
 
 _HOLD = AccuracyHold()
-
-
 _SETTLED = 0.5  # of the strength that was reached
-
-
 _MOST_SETTLE = 4  # epochs: more with nearer crops teach images by heart
 
 
@@ -83,10 +87,15 @@ class Pacer:
     ) -> None:
         self._own = check_auto(transform)
         start, self.least, self.most = check_limits(transform, first, least, most)
-        self.factor = check_factor(factor)
+        self.factor = check_positive("Pacer", "factor", factor)
+        if self.factor <= 1:
+            refuse("Pacer", "factor must be above 1", factor)
         self.settle = None if settle is None else check_share("Pacer", "settle", settle)
         self.epochs = check_whole("Pacer", "epochs", epochs, least=1)
-        self.rule = check_rule(rule)
+        if isinstance(rule, type) or not isinstance(rule, Rule):
+            remedy = "such as softaug.pacing.AccuracyLine()"
+            refuse("Pacer", "rule must be a rule of softaug.pacing", describe(rule), remedy)
+        self.rule = rule
         self._k = check_auto_k(transform, rule)
         self._groups = build_groups(by, num, rule, factor)
         self._sets = name_setting(transform)
@@ -246,7 +255,7 @@ class Pacer:
 
     @property
     def _settles(self) -> bool:
-        """Whether the epoch that comes is one of them."""
+        """Tell whether the epoch that comes is one of them."""
         return 0 < self._num_settle >= self.epochs - self.epoch
 
     def _settled(self, strengths: Tensor) -> Tensor:
@@ -302,21 +311,6 @@ def check_limits(
     if not low <= check_positive("Pacer", "first", start) <= high:
         refuse("Pacer", f"first must be in {low:g}..{high:g}", first)
     return float(start), low, high
-
-
-def check_factor(factor: float) -> float:
-    """Refuse steps that change nothing."""
-    if check_positive("Pacer", "factor", factor) <= 1:
-        refuse("Pacer", "factor must be above 1", factor)
-    return float(factor)
-
-
-def check_rule(rule: Any) -> Rule:
-    """Return `rule` if it is one: not its name, nor its class."""
-    if isinstance(rule, type) or not isinstance(rule, Rule):
-        remedy = "such as softaug.pacing.AccuracyLine()"
-        refuse("Pacer", "rule must be a rule of softaug.pacing", describe(rule), remedy)
-    return rule
 
 
 def check_auto_k(transform: SoftTransform[Any], rule: Rule) -> Paced | None:

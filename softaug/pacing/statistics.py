@@ -6,11 +6,10 @@ from bisect import bisect_left
 import torch
 from torch import Tensor
 
-from softaug.checks import describe, refuse
+from softaug.checks import check_inside, check_integers, describe, refuse
 from softaug.label import MixedLabel, SoftLabel, get_main_label
 from softaug.pacing.rules import GroupMeans, GroupRule
 from softaug.softening import all_reduce_sum, confidence, is_rank_zero
-from softaug.tensor_checks import check_inside, check_integers
 
 BINS = 10  # of augmented images, by the share that is lost; a last row is of held-out images
 NUM, RIGHT, GIVEN, ASKED, LOST = range(5)

@@ -8,16 +8,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from softaug.checks import check_share, describe, refuse
-from softaug.draws import send
-from softaug.transforms.base import (
-    Fill,
-    SoftTransform,
-    check_fill,
-    make_fill,
-    pixel_columns,
-    pixel_rows,
-)
+from softaug.checks import check_range, check_share, describe, refuse
+from softaug.draws import send, to_range
+from softaug.transforms.base import Fill, SoftTransform, check_fill, make_fill
 from softaug.transforms.strength import STRENGTH, Auto, Samples, check_strength
 
 Range = float | Sequence[float]
@@ -69,8 +62,10 @@ class SoftAffine(SoftTransform[AffineParams]):
         super().__init__(k)
         self.degrees = _check_range(self.name, "degrees", degrees, lengths=(2,))
         self.translate = _check_translate(self.name, translate)
-        self.scale = _check_scale(self.name, scale)
-        self.shear = _check_shear(self.name, shear)
+        self.scale = check_range(self.name, "scale", scale)
+        self.shear = _check_range(self.name, "shear", shear, lengths=(2, 4))
+        if max(map(abs, self.shear)) >= 90:
+            refuse(self.name, "shear must be below 90 degrees", shear)
         self.fill = check_fill(self.name, fill)
         self.strength = check_strength(self.name, STRENGTH, strength)
 
@@ -78,12 +73,12 @@ class SoftAffine(SoftTransform[AffineParams]):
         right, down = self.translate[0] * width, self.translate[1] * height
         shears, share = (*self.shear, 0.0, 0.0), self._read_strength(samples, uniform)
         params = AffineParams(
-            angle=_even(uniform[:, 0], *self.degrees) * share,
-            dx=(_even(uniform[:, 1], -right, right) * share).round().long(),
-            dy=(_even(uniform[:, 2], -down, down) * share).round().long(),
-            scale=_even(uniform[:, 3], *self.scale) * share + (1 - share),  # on the way from 1
-            shear_x=_even(uniform[:, 4], *shears[:2]) * share,
-            shear_y=_even(uniform[:, 5], *shears[2:4]) * share,
+            angle=to_range(uniform[:, 0], *self.degrees) * share,
+            dx=(to_range(uniform[:, 1], -right, right) * share).round().long(),
+            dy=(to_range(uniform[:, 2], -down, down) * share).round().long(),
+            scale=to_range(uniform[:, 3], *self.scale) * share + (1 - share),  # on the way from 1
+            shear_x=to_range(uniform[:, 4], *shears[:2]) * share,
+            shear_y=to_range(uniform[:, 5], *shears[2:4]) * share,
             visible=torch.ones_like(uniform[:, 0]),
         )
         return params._replace(visible=measure_visible(_maps(params), height, width))
@@ -96,10 +91,6 @@ def _maps(params: AffineParams) -> Tensor:
     shift = torch.stack([params.dx, params.dy], dim=-1).to(params.angle.dtype)
     shear = torch.stack([params.shear_x, params.shear_y], dim=-1)
     return build_inverse_map(params.angle.deg2rad(), shift, params.scale, shear.deg2rad())
-
-
-def _even(uniform: Tensor, low: float, high: float) -> Tensor:
-    return low + (high - low) * uniform
 
 
 # Sources halfway between two pixels (rotation by 45 degrees has a row of them) go to the
@@ -124,7 +115,10 @@ def build_inverse_map(angle: Tensor, shift: Tensor, scale: Tensor, shear: Tensor
 def render_affine(images: Tensor, maps: Tensor, fill: Tensor) -> Tensor:
     """Take the nearest pixel of each source, `fill` where the source is outside the image."""
     height, width = images.shape[-2:]
-    x, y = _source(maps, *_frame(images, maps))  # [B, H, W], pixels from the centre
+    # Centers of the pixels from the center of the image, and where they come from, [B, H, W].
+    columns = torch.arange(width, device=images.device).to(maps.dtype) + (0.5 - width / 2)
+    rows = torch.arange(height, device=images.device).to(maps.dtype) + (0.5 - height / 2)
+    x, y = _source(maps, columns, rows.unsqueeze(-1))
     # A border of fill, one pixel wide, stands for all that is outside.
     bordered = fill.expand(*images.shape[:2], height + 2, width + 2).clone()
     bordered[..., 1:-1, 1:-1] = images
@@ -133,14 +127,6 @@ def render_affine(images: Tensor, maps: Tensor, fill: Tensor) -> Tensor:
     pixel = row.mul_(width + 2).add_(column).flatten(1)[:, None]
     found = bordered.flatten(2).gather(2, pixel.expand(-1, images.shape[1], -1))
     return found.view(images.shape)
-
-
-def _frame(images: Tensor, maps: Tensor) -> tuple[Tensor, Tensor]:
-    """Centres of the pixels from the image's centre: columns [W] and rows [H, 1]."""
-    height, width = images.shape[-2:]
-    columns = pixel_columns(images).to(maps.dtype) + (0.5 - width / 2)
-    rows = pixel_rows(images).to(maps.dtype) + (0.5 - height / 2)
-    return columns, rows.unsqueeze(-1)
 
 
 def _source(maps: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -184,13 +170,6 @@ def _check_range(who: str, name: str, value: Any, lengths: tuple[int, ...]) -> t
     return numbers
 
 
-def _check_shear(who: str, value: Any) -> tuple[float, ...]:
-    shear = _check_range(who, "shear", value, lengths=(2, 4))
-    if max(map(abs, shear)) >= 90:
-        refuse(who, "shear must be below 90 degrees", value)
-    return shear
-
-
 def _check_translate(who: str, value: Any) -> tuple[float, float]:
     numbers = _numbers(value)
     if len(numbers) != 2:
@@ -199,15 +178,8 @@ def _check_translate(who: str, value: Any) -> tuple[float, float]:
     return right, down
 
 
-def _check_scale(who: str, value: Any) -> tuple[float, float]:
-    numbers = _numbers(value)
-    if len(numbers) != 2 or not 0 < numbers[0] <= numbers[1] < math.inf:
-        refuse(who, "scale must be 0 < low <= high", describe(value))
-    return numbers[0], numbers[1]
-
-
 def _numbers(value: Any) -> tuple[float, ...]:
-    """`value` as a tuple of numbers; empty where it is none."""
+    """Return `value` as a tuple of numbers, empty where it is none."""
     try:
         return () if isinstance(value, str) else tuple(map(float, value))
     except (TypeError, ValueError):

@@ -10,12 +10,18 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, overload
 import torch
 from torch import Generator, Tensor, nn
 
-from softaug.checks import check_positive, describe, refuse
+from softaug.checks import (
+    check_images,
+    check_inside,
+    check_integers,
+    check_positive,
+    describe,
+    refuse,
+)
 from softaug.draws import DrawKey, draw_uniforms, send
 from softaug.label import SoftLabel
 from softaug.softening import retained
-from softaug.tensor_checks import check_images, check_inside, check_integers
-from softaug.transforms.strength import AUTO, Auto, Paceable, Paced, Samples, read_strength
+from softaug.transforms.strength import AUTO, Auto, Paceable, Paced, Samples
 
 Labels = Tensor | int | SoftLabel
 Power = float | Sequence[float] | Auto  # k: one number, one for each class, or a pacer's
@@ -69,13 +75,11 @@ class SoftTransform(nn.Module, Generic[P], ABC):
 
         A pair (images, labels) may come as one argument, as a sample does in `v2.Compose`.
         """
-        images, labels = check_sample(self.name, images, labels, *others)
-        check_images(self.name, images)
-        assert isinstance(images, Tensor)
-        assert labels is not None
-        _check_labels(self.name, images, labels)
-        params = self.draw(images, labels=labels, generator=generator, key=key)
-        return self.apply(images, params), self.report(labels, params)
+        batch, label = check_sample(self.name, images, labels, *others)
+        check_images(self.name, batch)
+        _check_labels(self.name, batch, label)
+        params = self._draw_params(batch, label, generator, key)
+        return self._transform(batch, params), self.report(label, params)
 
     def draw(
         self,
@@ -90,6 +94,15 @@ class SoftTransform(nn.Module, Generic[P], ABC):
         `labels` are needed only where a pacer gives each class a strength of its own.
         """
         check_images(self.name, images)
+        return self._draw_params(images, labels, generator, key)
+
+    def _draw_params(
+        self,
+        images: Tensor,
+        labels: Labels | None,
+        generator: Generator | None,
+        key: DrawKey | None,
+    ) -> P:
         uniform = draw_uniforms(self.name, images, self.num_uniforms, self.purpose, generator, key)
         classes = None if labels is None else _get_classes(labels)
         samples = Samples(classes, None if key is None else key.index)
@@ -111,25 +124,27 @@ class SoftTransform(nn.Module, Generic[P], ABC):
         if params is None and callable(images) and not isinstance(images, Tensor):
             return super().apply(images)
         check_images(self.name, images)
+        _check_params(self.name, len(images) if images.ndim == 4 else 1, params)
+        return self._transform(images, _send_params(params, images.device))
+
+    def _transform(self, images: Tensor, params: P) -> Tensor:
         # as_subclass breaks a compiled graph: only where there is a subclass
         plain = images.as_subclass(Tensor) if _is_tv_tensor(images) else images
         batch = plain if plain.ndim == 4 else plain.unsqueeze(0)
-        _check_params(self.name, len(batch), params)
-        out = self._render(batch, _send_params(params, images.device))
+        out = self._render(batch, params)
         out = out if images.ndim == 4 else out.squeeze(0)
-        return _wrap(out, like=images) if _is_tv_tensor(images) else out
+        return _get_tv_tensors().wrap(out, like=images) if _is_tv_tensor(images) else out
 
     def report(self, labels: Labels, params: P) -> SoftLabel:
         """Return the labels with what is left of them; a `SoftLabel` composes by multiplication."""
-        before = labels.retained if isinstance(labels, SoftLabel) else None
+        before = labels.retained if isinstance(labels, SoftLabel) else 1.0
         label = _get_classes(labels)
         kept = self._compute_retained(label, params)
         dense = isinstance(label, Tensor) and label.is_floating_point()
         if isinstance(label, Tensor) and label.ndim == 1 + dense:
-            now = kept.float()
-            return SoftLabel(label, now if before is None else now * before)
-        now_one = kept.item() * (1.0 if before is None else float(before))
-        return SoftLabel(label if dense else operator.index(label), now_one)
+            return SoftLabel(label, kept.float() * before)
+        one = kept.item() * float(before)
+        return SoftLabel(label if dense else operator.index(label), one)
 
     def _compute_retained(self, label: Tensor | int, params: P) -> Tensor:
         """Return what is retained of each label, [B]."""
@@ -143,8 +158,10 @@ class SoftTransform(nn.Module, Generic[P], ABC):
     def _read_strength(self, samples: Samples, like: Tensor) -> float | Tensor:
         """Read the paceable setting: one number for all samples, or one for each, [B]."""
         assert self.paceable is not None, "only such a transform asks"
-        name = self.paceable.name
-        return read_strength(self.name, name, getattr(self, name), samples, like)
+        value: float | Paced = getattr(self, self.paceable.name)
+        if isinstance(value, Paced):
+            return value.look_up(self.name, self.paceable.name, samples, like)
+        return value
 
     @abstractmethod
     def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> P:
@@ -183,30 +200,24 @@ _ANNOTATIONS = (
 
 
 def _is_annotation(part: Any) -> bool:
-    """Whether it is torchvision's boxes, masks or keypoints, or a mapping that may hold some."""
+    """Tell whether it is torchvision's boxes, masks or keypoints, or a mapping that may be."""
     if isinstance(part, dict):
         return True
-    kind = _get_tv_tensor_class("Image")
-    return _is_tv_tensor(part) and kind is not None and not isinstance(part, kind)
+    return _is_tv_tensor(part) and not isinstance(part, _get_tv_tensors().Image)
 
 
 def _is_tv_tensor(value: Any) -> bool:
     if type(value) is Tensor or not isinstance(value, Tensor):  # compiled code stops here
         return False
-    kind = _get_tv_tensor_class("TVTensor")
-    return kind is not None and isinstance(value, kind)
+    return _get_tv_tensors() is not None and isinstance(value, _get_tv_tensors().TVTensor)
 
 
-def _get_tv_tensor_class(name: str) -> Any:
-    """Return a class of torchvision's, None where nobody imported it: then no tensor is one."""
-    return getattr(sys.modules.get("torchvision.tv_tensors"), name, None)
+def _get_tv_tensors() -> Any:
+    """Return torchvision.tv_tensors, or None where nobody imported it: no tensor is one then.
 
-
-def _wrap(out: Tensor, like: Tensor) -> Tensor:
-    from torchvision import tv_tensors  # half of the time that `import softaug` would take
-
-    wrapped: Tensor = tv_tensors.wrap(out, like=like)
-    return wrapped
+    Importing it would take half of the time of `import softaug`.
+    """
+    return sys.modules.get("torchvision.tv_tensors")
 
 
 def _get_classes(labels: Labels) -> Tensor | int:
@@ -220,7 +231,10 @@ def _check_labels(who: str, images: Tensor, labels: Any) -> None:
     if isinstance(label, Tensor) and not dense:
         check_integers(who, "labels", label)
     if images.ndim == 3:
-        _check_one_label(who, label, dense)
+        one = label.ndim == 0 if isinstance(label, Tensor) else hasattr(label, "__index__")
+        if not (dense or one):
+            rule = "the label of one image must be an int or probabilities [C]"
+            refuse(who, rule, describe(label))
         return
     num = len(images)
     if not isinstance(label, Tensor) or label.shape[:1] != (num,) or label.ndim != 1 + dense:
@@ -230,16 +244,6 @@ def _check_labels(who: str, images: Tensor, labels: Any) -> None:
         kept = labels.retained
         if not isinstance(kept, Tensor) or kept.shape != (num,):
             refuse(who, f"retained of {num} images must be [B]", describe(kept))
-
-
-def _check_one_label(who: str, label: Any, dense: bool) -> None:
-    try:
-        several = isinstance(label, Tensor) and label.ndim > 0
-        if not dense and (several or operator.index(label) is None):
-            raise TypeError
-    except TypeError:
-        rule = "the label of one image must be an int or probabilities [C]"
-        refuse(who, rule, describe(label))
 
 
 def _check_params(who: str, batch: int, params: Any) -> None:
@@ -298,33 +302,20 @@ def check_fill(who: str, fill: Any) -> Fill:
 def make_fill(who: str, fill: Fill, images: Tensor) -> Tensor:
     """Return the fill for each image and channel, [B or 1, C or 1, 1, 1], in the images' type."""
     if fill == "mean":
-        wide = images.float() if images.dtype != torch.float64 else images
-        means = wide.mean(dim=(-2, -1), keepdim=True)
+        means = images.to(torch.promote_types(images.dtype, torch.float32)).mean(
+            dim=(-2, -1), keepdim=True
+        )
         return (means.round() if images.dtype == torch.uint8 else means).to(images.dtype)
-    numbers = fill if isinstance(fill, tuple) else (fill,)
-    _check_fill_fits(who, numbers, images)
-    values = torch.tensor(numbers).to(images.dtype).view(1, -1, 1, 1)
-    return send(values, images.device)  # torch.tensor(device=...) would wait for the device
-
-
-def _check_fill_fits(who: str, numbers: Sequence[Any], images: Tensor) -> None:
+    numbers: tuple[Any, ...] = fill if isinstance(fill, tuple) else (fill,)
     channels = images.shape[1]
     if len(numbers) not in (1, channels):
         refuse(who, f"fill must be one number or {channels}, one per channel", list(numbers))
     whole = all(0 <= number <= 255 and number == int(number) for number in numbers)
     if images.dtype == torch.uint8 and not whole:
         refuse(who, "fill of uint8 images must be whole numbers in 0..255", list(numbers))
+    values = torch.tensor(numbers).to(images.dtype).view(1, -1, 1, 1)
+    return send(values, images.device)  # torch.tensor(device=...) would wait for the device
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and value == value
-
-
-def pixel_rows(images: Tensor) -> Tensor:
-    """0, 1, ... H - 1 on the device of `images`."""
-    return torch.arange(images.shape[-2], device=images.device)
-
-
-def pixel_columns(images: Tensor) -> Tensor:
-    """0, 1, ... W - 1 on the device of `images`."""
-    return torch.arange(images.shape[-1], device=images.device)

@@ -1,13 +1,12 @@
 """Random brightness, contrast, saturation and hue, and now and then no color at all."""
 
-import math
-from numbers import Real
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from softaug.checks import check_share, describe, refuse
+from softaug.checks import check_not_negative, check_share
+from softaug.draws import to_range
 from softaug.transforms.base import SoftTransform
 from softaug.transforms.operations import apply_where, check_operable
 from softaug.transforms.photometric import (
@@ -51,10 +50,10 @@ class ColorJitter(SoftTransform[JitterParams]):
         gray_p: float = 0.2,
     ) -> None:
         super().__init__(k=1.0)
-        self.brightness = _check_width(self.name, "brightness", brightness)
-        self.contrast = _check_width(self.name, "contrast", contrast)
-        self.saturation = _check_width(self.name, "saturation", saturation)
-        self.hue = _check_width(self.name, "hue", hue, most=0.5)
+        self.brightness = check_not_negative(self.name, "brightness", brightness)
+        self.contrast = check_not_negative(self.name, "contrast", contrast)
+        self.saturation = check_not_negative(self.name, "saturation", saturation)
+        self.hue = check_not_negative(self.name, "hue", hue, most=0.5)
         self.p = check_share(self.name, "p", p)
         self.gray_p = check_share(self.name, "gray_p", gray_p)
 
@@ -64,8 +63,8 @@ class ColorJitter(SoftTransform[JitterParams]):
 
     def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> JitterParams:
         columns = zip(uniform[:, :4].unbind(1), self._widths, strict=True)
-        factors = [_between(u, max(0.0, 1 - width), 1 + width) for u, width in columns]
-        factors[_HUE] = _between(uniform[:, _HUE], -self.hue, self.hue)
+        factors = [to_range(u, max(0.0, 1 - width), 1 + width) for u, width in columns]
+        factors[_HUE] = to_range(uniform[:, _HUE], -self.hue, self.hue)
         order = uniform[:, 4:8].argsort(dim=1)  # every order is equally likely
         jittered, gray = uniform[:, 8] < self.p, uniform[:, 9] < self.gray_p
         visible = torch.ones_like(uniform[:, 0])
@@ -82,18 +81,6 @@ class ColorJitter(SoftTransform[JitterParams]):
             batch = out
         none = torch.zeros_like(params.visible)
         return apply_where(batch.clone(), params.gray, adjust_saturation, batch, none)
-
-
-def _between(uniform: Tensor, low: float, high: float) -> Tensor:
-    return low + (high - low) * uniform
-
-
-def _check_width(who: str, name: str, value: Any, most: float = math.inf) -> float:
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not number or not 0 <= value <= most or math.isinf(value):
-        rule = f"a number in 0..{most:g}" if most < math.inf else "a number >= 0"
-        refuse(who, f"{name} must be {rule}", describe(value))
-    return float(value)
 
 
 # torchvision's way back to uint8: from 0..1 times almost 256, fractions cut off

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from softaug.checks import check_whole, refuse
 from softaug.draws import to_truncated_normal
-from softaug.transforms.base import Fill, Power, SoftTransform, check_fill, make_fill, pixel_rows
+from softaug.transforms.base import Fill, Power, SoftTransform, check_fill, make_fill
 from softaug.transforms.strength import SIGMA, Auto, Samples, check_strength
 
 
@@ -30,13 +30,13 @@ class _ShiftedCrop(SoftTransform[CropParams]):
         self.fill = check_fill(self.name, fill)
 
     @abstractmethod
-    def _offsets(self, uniform: Tensor, edge: int, longer: int, samples: Samples) -> Tensor:
-        """Whole offsets [B] along an axis, given its edge and the image's longer edge."""
+    def _offsets(
+        self, uniform: Tensor, edges: tuple[int, int], samples: Samples
+    ) -> tuple[Tensor, Tensor]:
+        """Draw whole offsets [B] along x and y for images whose (width, height) is `edges`."""
 
     def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> CropParams:
-        longer = max(height, width)
-        dx = self._offsets(uniform[:, 0], width, longer, samples)
-        dy = self._offsets(uniform[:, 1], height, longer, samples)
+        dx, dy = self._offsets(uniform, (width, height), samples)
         left = (width - dx.abs()) * (height - dy.abs())
         return CropParams(dx, dy, left.to(uniform.dtype) / (height * width))
 
@@ -66,9 +66,13 @@ class SoftCrop(_ShiftedCrop):
         super().__init__(k, fill)
         self.sigma = check_strength(self.name, SIGMA, sigma)
 
-    def _offsets(self, uniform: Tensor, edge: int, longer: int, samples: Samples) -> Tensor:
-        sd = self._read_strength(samples, uniform) * longer
-        return to_truncated_normal(uniform, sd, limit=edge).trunc().long()
+    def _offsets(
+        self, uniform: Tensor, edges: tuple[int, int], samples: Samples
+    ) -> tuple[Tensor, Tensor]:
+        sd = self._read_strength(samples, uniform) * max(edges)
+        dx = to_truncated_normal(uniform[:, 0], sd, limit=edges[0])
+        dy = to_truncated_normal(uniform[:, 1], sd, limit=edges[1])
+        return dx.trunc().long(), dy.trunc().long()
 
 
 class UniformCrop(_ShiftedCrop):
@@ -84,12 +88,15 @@ class UniformCrop(_ShiftedCrop):
         super().__init__(k, fill)
         self.max_shift = check_whole(self.name, "max_shift", max_shift, least=0)
 
-    def _offsets(self, uniform: Tensor, edge: int, longer: int, samples: Samples) -> Tensor:
-        if self.max_shift >= edge:
+    def _offsets(
+        self, uniform: Tensor, edges: tuple[int, int], samples: Samples
+    ) -> tuple[Tensor, Tensor]:
+        if self.max_shift >= min(edges):
             remedy = "a larger shift would leave nothing of the image"
-            rule = f"max_shift must be below the image's edge {edge}"
+            rule = f"max_shift must be below the image's edge {min(edges)}"
             refuse(self.name, rule, self.max_shift, remedy)
-        return (uniform * (2 * self.max_shift + 1)).floor().long() - self.max_shift
+        offsets = (uniform * (2 * self.max_shift + 1)).floor().long() - self.max_shift
+        return offsets[:, 0], offsets[:, 1]
 
 
 def shift(images: Tensor, dx: Tensor, dy: Tensor, fill: Tensor) -> Tensor:
@@ -103,7 +110,7 @@ def shift(images: Tensor, dx: Tensor, dy: Tensor, fill: Tensor) -> Tensor:
     length = (2 * height + 1) * width
     strips = fill.squeeze(-1).expand(batch, channels, length).contiguous()
     strips[..., width:].view(batch, channels, height, 2, width)[..., 0, :] = images
-    source = pixel_rows(images) + dy[:, None]  # [B, H]
+    source = torch.arange(height, device=images.device) + dy[:, None]  # [B, H]
     outside = (source < 0) | (source >= height)
     across = dx.clamp(-width, width)[:, None]  # further would reach the next row
     start = (width + source * 2 * width + across).masked_fill(outside, 0)

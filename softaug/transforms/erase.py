@@ -7,15 +7,8 @@ import torch
 from torch import Tensor
 
 from softaug.checks import check_range, check_share, check_whole
-from softaug.transforms.base import (
-    Fill,
-    Power,
-    SoftTransform,
-    check_fill,
-    make_fill,
-    pixel_columns,
-    pixel_rows,
-)
+from softaug.draws import to_range
+from softaug.transforms.base import Fill, Power, SoftTransform, check_fill, make_fill
 from softaug.transforms.strength import STRENGTH, Auto, Samples, check_strength
 
 
@@ -40,8 +33,8 @@ class _Erase(SoftTransform[EraseParams]):
         self.strength = check_strength(self.name, STRENGTH, strength)
 
     def _render(self, batch: Tensor, params: EraseParams) -> Tensor:
-        rows = _between(pixel_rows(batch), params.top, params.height)  # [B, H]
-        columns = _between(pixel_columns(batch), params.left, params.width)  # [B, W]
+        rows = _find_inside(batch.shape[-2], params.top, params.height)  # [B, H]
+        columns = _find_inside(batch.shape[-1], params.left, params.width)  # [B, W]
         erased = rows[:, None, :, None] & columns[:, None, None, :]  # [B, 1, H, W]
         return torch.where(erased, make_fill(self.name, self.fill, batch), batch)
 
@@ -73,11 +66,9 @@ class SoftErase(_Erase):
         self.p = check_share(self.name, "p", p)
 
     def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> EraseParams:
-        small, large = self.area
-        flat, tall = map(math.log, self.ratio)
-        area = (small + (large - small) * uniform[:, 0]) * self._read_strength(samples, uniform)
+        area = to_range(uniform[:, 0], *self.area) * self._read_strength(samples, uniform)
         pixels = area * height * width
-        ratio = torch.exp(flat + (tall - flat) * uniform[:, 1])
+        ratio = to_range(uniform[:, 1], *map(math.log, self.ratio)).exp()
         tall_side = (pixels * ratio).sqrt().round().clamp(1, height)
         wide_side = (pixels / ratio).sqrt().round().clamp(1, width)
         top = (uniform[:, 2] * (height - tall_side + 1)).floor()
@@ -104,9 +95,7 @@ class SoftCutout(_Erase):
         self.length = check_whole(self.name, "length", length, least=1)
 
     def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> EraseParams:
-        area = torch.ones_like(uniform[:, 0]) * self._read_strength(
-            samples, uniform
-        )  # [B], a share
+        area = torch.ones_like(uniform[:, 0]) * self._read_strength(samples, uniform)
         length = (area.sqrt() * self.length).round().clamp(min=1)
         top, bottom = _side(uniform[:, 0], height, length)
         left, right = _side(uniform[:, 1], width, length)
@@ -125,6 +114,7 @@ def _rectangle(
     return EraseParams(top.long(), left.long(), height.long(), width.long(), visible)
 
 
-def _between(position: Tensor, start: Tensor, length: Tensor) -> Tensor:
-    """Whether each position [N] lies in each sample's interval, [B, N]."""
+def _find_inside(edge: int, start: Tensor, length: Tensor) -> Tensor:
+    """Tell which pixels along an edge lie in each sample's interval, [B, edge]."""
+    position = torch.arange(edge, device=start.device)
     return (position >= start[:, None]) & (position < (start + length)[:, None])

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from softaug.checks import check_choice, describe, refuse
-from softaug.tensor_checks import check_images, eager_on_cpu
+from softaug.checks import check_choice, check_images, describe, eager_on_cpu, refuse
 from softaug.transforms import photometric
 from softaug.transforms.affine import measure_visible, render_affine
 from softaug.transforms.base import Fill, check_fill, make_fill
@@ -133,12 +132,9 @@ def check_operable(who: str, images: Tensor, strength: Tensor) -> None:
     if strength.shape != images.shape[:1] or not strength.is_floating_point():
         rule = f"strength must be one number for each of the {len(images)} images"
         refuse(who, rule, describe(strength))
-    if images.is_floating_point() and eager_on_cpu(images):
-        _check_range(who, images)
-
-
-def _check_range(who: str, images: Tensor) -> None:
-    """Refuse floats outside 0..1: operations clamp to it, which ruins normalised images."""
+    if not images.is_floating_point() or not eager_on_cpu(images):
+        return
+    # Operations clamp to 0..1, which ruins normalized images.
     low, high = (float(end) for end in images.detach().aminmax())
     if not (low >= -_ROUNDING and high <= 1 + _ROUNDING):  # also where one is NaN
         remedy = "put it before normalising"
@@ -154,21 +150,12 @@ def apply_where(out: Tensor, chosen: Tensor, part: Part, *batch: Tensor) -> Tens
     On the CPU only these are computed, and `out` is changed; elsewhere and under
     `torch.compile`, where reading what is chosen would cost a wait, all are.
     """
-    put = _put_rows if eager_on_cpu(out) else _put_masked
-    return put(out, chosen, part, *batch)
-
-
-def _put_rows(out: Tensor, chosen: Tensor, part: Part, *batch: Tensor) -> Tensor:
-    """`out` with the chosen images changed: only these are computed."""
+    if not eager_on_cpu(out):
+        return torch.where(chosen.view(-1, 1, 1, 1), part(*batch), out)
     rows = chosen.nonzero().squeeze(1)
     if len(rows) == 0:
         return out
     return out.index_copy_(0, rows, part(*(values.index_select(0, rows) for values in batch)))
-
-
-def _put_masked(out: Tensor, chosen: Tensor, part: Part, *batch: Tensor) -> Tensor:
-    """The same without reading what is chosen: all images are computed."""
-    return torch.where(chosen.view(-1, 1, 1, 1), part(*batch), out)
 
 
 _MOVING = {i: o.source for i, o in enumerate(OPERATIONS.values()) if o.source is not None}
@@ -188,9 +175,7 @@ def apply_each(who: str, images: Tensor, operation: Tensor, strength: Tensor, fi
         moving = moving | (operation == index)
     out = apply_where(images.clone(), moving, move, images, operation, strength)
     for index, change in _CHANGING.items():
-        out = apply_where(
-            out, operation == index, _only_strength(change), images, operation, strength
-        )
+        out = apply_where(out, operation == index, change, images, strength)
     return out
 
 
@@ -206,7 +191,3 @@ def source_maps(operation: Tensor, strength: Tensor, height: int, width: int) ->
         chosen = (operation == index).view(-1, 1, 1)
         maps = torch.where(chosen, source(strength, height, width), maps)
     return maps
-
-
-def _only_strength(change: Change) -> Part:
-    return lambda images, operation, strength: change(images, strength)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from softaug.checks import check_choice, check_range, check_whole, refuse
-from softaug.draws import to_truncated_normal
+from softaug.draws import to_range, to_truncated_normal
 from softaug.transforms.base import Fill, Power
 from softaug.transforms.strength import SIGMA, Auto, Samples, check_strength
 from softaug.transforms.windows import WindowCrop, WindowParams
@@ -119,8 +119,8 @@ class UniformResizedCrop(WindowCrop):
     def _windows(
         self, uniform: Tensor, height: Tensor, width: Tensor, samples: Samples
     ) -> tuple[Tensor, ...]:
-        area = _between(uniform[:, :TRIES], *self.scale) * (height * width)[:, None]
-        ratio = _between(uniform[:, TRIES:-2], *map(math.log, self.ratio)).exp()  # [B, tries]
+        area = to_range(uniform[:, :TRIES], *self.scale) * (height * width)[:, None]
+        ratio = to_range(uniform[:, TRIES:-2], *map(math.log, self.ratio)).exp()  # [B, tries]
         across, down = (area * ratio).sqrt().round().long(), (area / ratio).sqrt().round().long()
         fits = (across > 0) & (across <= width[:, None]) & (down > 0) & (down <= height[:, None])
         found, first = fits.any(1), fits.int().argmax(1, keepdim=True)
@@ -137,10 +137,6 @@ class UniformResizedCrop(WindowCrop):
         across = (height.double() * wide).round().long()
         down = (width.double() / narrow).round().long()
         return across.clamp(min=1).minimum(width), down.clamp(min=1).minimum(height)
-
-
-def _between(uniform: Tensor, low: float, high: float) -> Tensor:
-    return low + (high - low) * uniform
 
 
 def _place(uniform: Tensor, most: Tensor) -> Tensor:

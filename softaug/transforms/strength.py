@@ -7,25 +7,14 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from softaug.checks import check_positive, describe, refuse
+from softaug.checks import check_inside, check_integers, check_positive, describe, refuse
 from softaug.draws import has_float64, send
-from softaug.tensor_checks import check_inside, check_integers
 
 AUTO = "auto"
-
-
 Auto = Literal["auto"]
-
-
 By = Literal["all", "class", "sample"]  # who has a number of its own
-
-
 BY = ("all", "class", "sample")
-
-
 PLACES = {"class": "labels", "sample": "key.index"}  # in a table of such numbers
-
-
 REMEDIES = {"class": "draw(images, labels=labels)", "sample": "key=DrawKey(seed, epoch, index)"}
 
 
@@ -39,8 +28,6 @@ class Paceable(NamedTuple):
 
 
 SIGMA = Paceable("sigma", 0.05, 0.3)
-
-
 STRENGTH = Paceable("strength", 0.1, 1.0, limit=1.0)  # multiplies what a transform draws
 
 
@@ -113,13 +100,6 @@ def check_strength(who: str, paceable: Paceable, value: Any) -> "float | Paced":
         rule = f'{paceable.name} must be "auto" or a number above 0, at most {paceable.limit:g}'
         refuse(who, rule, describe(value))
     return float(value)
-
-
-def read_strength(
-    who: str, name: str, value: "float | Paced", samples: Samples, like: Tensor
-) -> float | Tensor:
-    """Read a setting: one number for all samples, or one for each, [B] beside `like`."""
-    return value.look_up(who, name, samples, like) if isinstance(value, Paced) else value
 
 
 def _shared(shape: tuple[int, ...]) -> Tensor:

@@ -5,9 +5,8 @@ from typing import Any, NamedTuple
 
 from torch import Generator, Tensor, nn
 
-from softaug.checks import check_share, describe, refuse
+from softaug.checks import check_images, check_share, describe, refuse
 from softaug.draws import DrawKey
-from softaug.tensor_checks import check_images
 from softaug.transforms.color_jitter import ColorJitter, JitterParams
 from softaug.transforms.flip import FlipParams, HorizontalFlip
 from softaug.transforms.resized_crop import UniformResizedCrop, resize_windows
@@ -65,7 +64,10 @@ class TwoViews(nn.Module):
         for name, share in (("jitter_p", jitter_p), ("gray_p", gray_p), ("flip_p", flip_p)):
             check_share(WHO, name, share)
         self.crop = UniformResizedCrop(size, scale, ratio)
-        brightness, contrast, saturation, hue = _check_jitter(jitter)
+        if not isinstance(jitter, Sequence) or isinstance(jitter, str) or len(jitter) != 4:
+            rule = "jitter must be four numbers: brightness, contrast, saturation, hue"
+            refuse(WHO, rule, describe(jitter))
+        brightness, contrast, saturation, hue = jitter
         self.color = ColorJitter(brightness, contrast, saturation, hue, jitter_p, gray_p)
         self.flip = HorizontalFlip(flip_p)
 
@@ -121,13 +123,6 @@ def make_view_key(key: DrawKey, view: int) -> DrawKey:
     if view not in (0, 1):
         refuse(WHO, "view must be 0 or 1", describe(view))
     return key._replace(stream=2 * key.stream + view)
-
-
-def _check_jitter(jitter: Any) -> Sequence[float]:
-    if not isinstance(jitter, Sequence) or isinstance(jitter, str) or len(jitter) != 4:
-        rule = "jitter must be four numbers: brightness, contrast, saturation, hue"
-        refuse(WHO, rule, describe(jitter))
-    return jitter
 
 
 def _check_batch(images: Any) -> None:

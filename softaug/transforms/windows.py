@@ -116,7 +116,8 @@ class WindowCrop(SoftTransform[WindowParams]):
 
     def _render(self, batch: Tensor, params: WindowParams) -> Tensor:
         if torch.compiler.is_compiling():
-            fill = [] if self.fill == "mean" else _list_fill(self.fill)
+            given: Any = self.fill if isinstance(self.fill, tuple) else (self.fill,)
+            fill = [] if self.fill == "mean" else [float(value) for value in given]
             cut: Tensor = _cut_compiled(batch, params.boxes, self.size, fill, self.antialias)
             return cut
         return cut_windows(self.name, batch, params.boxes, self.size, self.fill, self.antialias)
@@ -164,10 +165,6 @@ def _cut_compiled(
 @_cut_compiled.register_fake
 def _(images: Tensor, boxes: Tensor, size: int, fill: Sequence[float], antialias: bool) -> Tensor:
     return images.new_empty(*images.shape[:2], size, size)
-
-
-def _list_fill(fill: Any) -> list[float]:
-    return [float(value) for value in (fill if isinstance(fill, tuple) else (fill,))]
 
 
 def resize_window(

@@ -7,16 +7,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from softaug import (
-    DrawKey,
-    Pacer,
-    SoftAffine,
-    SoftCrop,
-    SoftCutout,
-    SoftErase,
-    SoftNoise,
-    SoftPolicy,
-)
+from softaug import DrawKey, Pacer, SoftCrop, SoftErase, SoftNoise
 from softaug.pacing import AccuracyLine
 
 LABELS = torch.arange(2)
@@ -38,12 +29,11 @@ def kept(crop):
     return [Cropped(crop)[index] for index in range(8)]
 
 
-@pytest.mark.parametrize("context", ["fork", "spawn"])
-def test_workers_that_stay_see_each_new_strength(context):
+def test_workers_that_stay_see_each_new_strength():
     crop = SoftCrop("auto")
     pacer = Pacer(crop, 2, AccuracyLine(), first=0.2, factor=1.15, settle=0)
     loader = DataLoader(
-        Cropped(crop), 8, num_workers=1, persistent_workers=True, multiprocessing_context=context
+        Cropped(crop), 8, num_workers=1, persistent_workers=True, multiprocessing_context="spawn"
     )
     for sigma in (0.2, 0.2 * 1.15):
         (found,) = loader
@@ -61,14 +51,7 @@ def test_a_copy_of_the_transform_is_paced_with_it():
     assert kept(copied) == kept(crop) == pytest.approx(kept(SoftCrop(0.23)))
 
 
-AUTO = [
-    SoftCrop("auto"),
-    SoftErase(strength="auto"),
-    SoftCutout(strength="auto"),
-    SoftAffine(strength="auto"),
-    SoftPolicy("rand", strength="auto"),
-    SoftNoise("auto"),
-]
+AUTO = [SoftCrop("auto"), SoftErase(strength="auto"), SoftNoise("auto")]
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a compiler")

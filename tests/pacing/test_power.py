@@ -31,17 +31,10 @@ def test_it_is_the_best_of_a_slow_search():
     noisy = accuracy(2.0) + 0.05 * torch.randn(6, generator=generator)
     num = torch.tensor([50.0, 40.0, 30.0, 20.0, 10.0, 5.0])
 
-    def miss(k):
-        shape = 1 - LOST.double() ** k
-        knows = min(
-            (float((num * (noisy - 0.1 - a * shape) ** 2).sum()), a)
-            for a in (i / 1000 for i in range(1001))
-        )
-        return knows[0]
-
-    found = fit_k(LOST, noisy, num, chance=0.1)
-    tried = min((miss(0.5 + i / 50), 0.5 + i / 50) for i in range(376))
-    assert found == pytest.approx(tried[1], rel=0.03)
+    k, knows = torch.arange(0.5, 8, 0.02).view(-1, 1, 1), torch.arange(0, 1, 0.001).view(-1, 1)
+    misses = (num * (noisy - 0.1 - knows * (1 - LOST**k)) ** 2).sum(-1)  # [K, A]
+    tried = float(k.flatten()[misses.amin(1).argmin()])
+    assert fit_k(LOST, noisy, num, chance=0.1) == pytest.approx(tried, rel=0.03)
 
 
 def test_the_ends_of_the_range_hold():

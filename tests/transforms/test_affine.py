@@ -101,9 +101,9 @@ BAD = [
     ({"degrees": "30"}, "degrees must be a number >= 0 or low <= high, got str 30"),
     ({"shear": 90}, "SoftAffine: shear must be below 90 degrees, got 90"),
     ({"shear": (1, 2, 3)}, "shear must be a number >= 0 or low <= high, got tuple (1, 2, 3)"),
-    ({"scale": (0, 1)}, "SoftAffine: scale must be 0 < low <= high, got tuple (0, 1)"),
-    ({"scale": (2, 1)}, "scale must be 0 < low <= high, got tuple (2, 1)"),
-    ({"scale": 1.5}, "scale must be 0 < low <= high, got float 1.5"),
+    ({"scale": (0, 1)}, "SoftAffine: scale must be 0 < low <= high, got (0, 1)"),
+    ({"scale": (2, 1)}, "scale must be 0 < low <= high, got (2, 1)"),
+    ({"scale": 1.5}, "scale must be a pair (low, high), got float 1.5"),
     ({"translate": 0.1}, "translate must be a pair of shares of width and height, got float 0.1"),
     ({"translate": (0.1, 1.5)}, "each number of translate must be a number in 0..1, got float 1.5"),
 ]

@@ -141,9 +141,9 @@ def test_grey_images_and_labels_pass():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"brightness": -0.1}, "brightness must be a number >= 0, got float -0.1"),
-        ({"contrast": math.inf}, "contrast must be a number >= 0, got float inf"),
-        ({"saturation": "0.4"}, "saturation must be a number >= 0, got str 0.4"),
+        ({"brightness": -0.1}, "brightness must be a finite number >= 0, got float -0.1"),
+        ({"contrast": math.inf}, "contrast must be a finite number >= 0, got float inf"),
+        ({"saturation": "0.4"}, "saturation must be a finite number >= 0, got str 0.4"),
         ({"hue": 0.6}, r"hue must be a number in 0\.\.0.5, got float 0.6"),
         ({"p": 1.1}, r"p must be a number in 0\.\.1"),
         ({"gray_p": True}, r"gray_p must be a number in 0\.\.1"),

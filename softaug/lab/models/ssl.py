@@ -9,9 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from softaug.checks import check_whole, describe, refuse
+from softaug.checks import check_whole, describe, eager_on_cpu, refuse
 from softaug.softening import all_reduce_sum
-from softaug.tensor_checks import eager_on_cpu
 
 
 def mlp(widths: Sequence[int], last_bias: bool = False) -> list[nn.Module]:

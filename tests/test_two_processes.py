@@ -1,0 +1,76 @@
+"""What two processes compute together is what one computes of the joined batch."""
+
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from softaug import OnlineSmoothing, SoftLabel, SoftLoss, pair_weight
+from softaug.softening import batch_weights
+
+WEIGHTS = torch.tensor([0.1, 0.9, 0.5, 1.0, 0.2])
+WHOLE = torch.tensor([[0.0, 0.0, 4.0, 4.0]]).repeat(5, 1)
+PARTS = torch.tensor([[0, 0, 4, 4], [0, 0, 4, 2], [2, 2, 4, 4], [1, 2, 2, 3], [4, 0, 8, 4.0]])
+LABELS = torch.tensor([0, 0, 1, 2, 3])
+
+
+def measure(rows):
+    """All that processes share, of these rows of a batch."""
+    weights, zeros = WEIGHTS[rows], torch.zeros_like(WEIGHTS[rows])
+    loss = SoftLoss("weight", "normalized", reduction="none")
+    smoothing, logits = OnlineSmoothing(4), torch.eye(4)[LABELS[rows]]
+    smoothing.gather(logits, LABELS[rows])
+    found = {
+        "batch_mean": batch_weights(weights, "batch_mean"),
+        "normalized": batch_weights(weights, "normalized"),
+        "all zero": batch_weights(zeros, "normalized"),
+        "loss": loss(torch.zeros(len(weights), 2), SoftLabel(zeros.long(), weights)),
+        "pairs": pair_weight(WHOLE[rows], PARTS[rows]),
+        "equal pairs": pair_weight(WHOLE[rows], WHOLE[rows], mode="SA2"),
+    }
+    both = {"sums": smoothing.sums.tolist(), "counts": smoothing.counts.tolist()}
+    return {name: value.tolist() for name, value in found.items()}, both
+
+
+def run_process(rank, store):
+    import torch.distributed as dist
+
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
+    found = [measure((slice(0, cut), slice(cut, 5))[rank]) for cut in (2, 1)]
+    print(json.dumps(found))
+    dist.destroy_process_group()
+
+
+@pytest.fixture(scope="module")
+def by_two_processes(tmp_path_factory):
+    """What each of two gloo processes found, for two splits of the batch."""
+    store = tmp_path_factory.mktemp("gloo") / "store"
+    commands = [[sys.executable, __file__, str(rank), str(store)] for rank in range(2)]
+    started = [subprocess.Popen(c, stdout=subprocess.PIPE, text=True) for c in commands]
+    return [json.loads(process.communicate(timeout=120)[0]) for process in started]
+
+
+@pytest.mark.parametrize("split", [0, 1])
+def test_two_processes_are_one_with_the_joined_batch(by_two_processes, split):
+    (first, both), (second, same) = (found[split] for found in by_two_processes)
+    alone, sums = measure(slice(None))
+    for name, value in alone.items():
+        torch.testing.assert_close(torch.tensor(first[name] + second[name]), torch.tensor(value))
+    assert both == same
+    assert both["counts"] == sums["counts"]
+    torch.testing.assert_close(torch.tensor(both["sums"]), torch.tensor(sums["sums"]))
+
+
+def test_weights_of_the_joined_batch_have_mean_one():
+    found, _ = measure(slice(None))
+    confidence = 0.5 + 0.5 * WEIGHTS  # two classes, zero logits
+    expected = confidence / confidence.mean() * math.log(2)
+    torch.testing.assert_close(torch.tensor(found["loss"]), expected)
+    assert (found["all zero"], found["equal pairs"]) == ([0.0] * 5, [1.0] * 5)
+
+
+if __name__ == "__main__":
+    run_process(int(sys.argv[1]), sys.argv[2])
