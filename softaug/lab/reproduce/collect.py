@@ -91,7 +91,12 @@ class Collector:
             "environment": self._environment,
             "rows": [
                 {
-                    **_describe_row(row, cells),
+                    "group": row.group,
+                    "label": row.label,
+                    "recipe": row.recipe,
+                    "baseline": row.baseline,
+                    "quoted": row.quoted,
+                    "cells": [cells[row, cell] for cell in row.cells],
                     "ran": self._describe_run(recipes.get(row.recipe or "")),
                 }
                 for row in table.rows
@@ -242,17 +247,6 @@ def _describe_failures(runs: Sequence[PlannedRun]) -> str:
 
 def _join(*reasons: str) -> str:
     return "; ".join(reason for reason in reasons if reason)
-
-
-def _describe_row(row: PaperRow, cells: Cells) -> dict[str, Any]:
-    return {
-        "group": row.group,
-        "label": row.label,
-        "recipe": row.recipe,
-        "baseline": row.baseline,
-        "quoted": row.quoted,
-        "cells": [cells[row, cell] for cell in row.cells],
-    }
 
 
 def _describe_panel(panel: PaperPanel, cells: Cells) -> dict[str, Any]:

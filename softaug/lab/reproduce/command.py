@@ -164,20 +164,17 @@ def _describe_target(one: PaperTable | Study, folders: dict[Scale, Path]) -> lis
     recipes = {scale: _recipes_at(one, scale) for scale in SCALES}
     if not recipes["smoke"]:
         return ["from the equations alone: nothing to run"]
-    finished = [
-        (sum(map(is_finished, _seed_folders(folders[scale], found))), scale)
-        for scale, found in recipes.items()
-    ]
-    costs = [
-        f"{scale}: {_cost_of_seed(recipes[scale], scale)}"
-        for scale in SCALES
-        if scale != "smoke" and recipes[scale]
-    ]
-    lines = ["; ".join([_count(len(recipes["smoke"]), "recipe"), *costs])]
-    if any(num for num, _ in finished):
-        counts = ", ".join(f"{num} {scale}" for num, scale in finished if num)
-        lines.append(f"finished: {counts}")
-    return lines
+    parts, finished = [_count(len(recipes["smoke"]), "recipe")], []
+    for scale, found in recipes.items():
+        if scale != "smoke" and found:
+            words = {name: find(name).cost if scale == "paper" else "" for name in found}
+            hours = [estimate_hours(found[name], scale, words[name]) for name in found]
+            parts.append(f"{scale}: {format_cost(hours, scale)}")
+        names = [recipe.name for recipe in found.values()]
+        runs = [run for name in names for run in (folders[scale] / RUNS).glob(f"{name}-seed*")]
+        if num := sum(map(is_finished, runs)):
+            finished.append(f"{num} {scale}")
+    return ["; ".join(parts), *([f"finished: {', '.join(finished)}"] if finished else [])]
 
 
 def _recipes_at(one: PaperTable | Study, scale: Scale) -> dict[str, AnyRecipe]:
@@ -185,17 +182,6 @@ def _recipes_at(one: PaperTable | Study, scale: Scale) -> dict[str, AnyRecipe]:
         return {} if scale == "paper" else one.recipes(scale)
     found = scaled(one, scale)
     return {name: recipe for name, recipe in found.items() if not isinstance(recipe, str)}
-
-
-def _cost_of_seed(recipes: dict[str, AnyRecipe], scale: Scale) -> str:
-    words = {name: find(name).cost if scale == "paper" else "" for name in recipes}
-    hours = [estimate_hours(recipe, scale, words[name]) for name, recipe in recipes.items()]
-    return format_cost(hours, scale)
-
-
-def _seed_folders(out: Path, recipes: dict[str, AnyRecipe]) -> list[Path]:
-    names = [recipe.name for recipe in recipes.values()]
-    return [folder for name in names for folder in (out / RUNS).glob(f"{name}-seed*")]
 
 
 def show_plan(plan: Plan, console: Console) -> None:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from softaug.lab.recipes.config import AnyRecipe, PretrainRecipe, Recipe
+from softaug.lab.recipes.config import AnyRecipe, PretrainRecipe
 from softaug.lab.recipes.scale import PHOTOS, Scale
 
 # Images a second of resnet8-s2 in one thread of an AMD EPYC, by CPU time, a run of one to three
@@ -37,13 +37,8 @@ def cpu_minutes(recipe: AnyRecipe) -> float:
     evaluation = EVALUATIONS.get(data.name, EVALUATION_MINUTES)
     if isinstance(recipe, PretrainRecipe):
         return num / PAIRS / 60 + PROBE_MINUTES + evaluation
-    once = num / _rate(recipe) / 60 + evaluation
-    return once * recipe.members * SLOWER.get(recipe.model, 1)
-
-
-def _rate(recipe: Recipe) -> int:
-    default = IMAGES if recipe.augment.policy == "none" else WITH_POLICY
-    return RATES.get(recipe.data.name, default)
+    rate = RATES.get(data.name, IMAGES if recipe.augment.policy == "none" else WITH_POLICY)
+    return (num / rate / 60 + evaluation) * recipe.members * SLOWER.get(recipe.model, 1)
 
 
 def v100_hours(words: str) -> float | None:

@@ -4,8 +4,8 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -105,7 +105,7 @@ class Grid:
         progress = GridProgress(left, self.at_once or default_at_once(self.options.device))
         outcomes = self.runner([one.run for one in left], self.options, self.at_once)
         live = self.page.keep_updated(progress.seconds_left)
-        with live, _handle_signals(self._interrupt), _closing(outcomes):
+        with live, _handle_signals(self._interrupt), closing(outcomes):
             for outcome in outcomes:
                 planned = by_name[outcome.name]
                 names = self.plan.tables_of(planned.run.recipe)
@@ -219,16 +219,6 @@ def _explain_write_errors(out: Path) -> Iterator[None]:
             raise
         remedy = "all else is kept: make room there, and the same command goes on"
         refuse(WHO, f"results must be written to {out}", error, remedy)
-
-
-@contextmanager
-def _closing(outcomes: Iterator[Outcome]) -> Iterator[None]:
-    """End the processes behind `outcomes` whatever happens inside."""
-    try:
-        yield
-    finally:
-        if isinstance(outcomes, Generator):
-            outcomes.close()
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from multiprocessing import connection, get_context, parent_process, set_start_method
@@ -26,7 +26,7 @@ GRACE = 60  # seconds for a run to finish its step and save, when it is to stop
 
 def run_locally(
     runs: Sequence[GridRun], options: GridOptions, at_once: int | None = None
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     """Do `runs`, `at_once` at a time, and yield each outcome as it comes.
 
     A process that dies fails its run only. Closed early or interrupted, all runs save their

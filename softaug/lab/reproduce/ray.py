@@ -1,23 +1,21 @@
 """Run on Ray: on this machine, or on a cluster whose nodes share the results' folder."""
 
-import importlib
 import os
-import secrets
 import signal
 import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
+from tempfile import NamedTemporaryFile
+from types import ModuleType
 from typing import Any
 
-import torch
-
 from softaug.checks import refuse
-from softaug.lab.io import write_text
 from softaug.lab.reproduce.local import GRACE, default_at_once
 from softaug.lab.reproduce.run_one import (
     WHO,
@@ -31,13 +29,7 @@ from softaug.lab.reproduce.run_one import (
 from softaug.lab.training.logging import environment
 
 RETRIES = 3  # after a worker or its node died
-JOIN_SECONDS = 15
-# In a process of its own, since nothing but a kill ends Ray's waiting for a cluster.
-TRIAL = """
-import sys, ray
-print("imported", flush=True)
-ray.init(address=sys.argv[1], log_to_driver=False, logging_level="ERROR")
-"""
+ANSWER_SECONDS = 30
 RUNTIME_ENV = {"env_vars": {"OMP_NUM_THREADS": "1"}}  # another number changes the last bits
 OWN_SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",  # send nothing to anyone
@@ -58,7 +50,7 @@ def run_on_ray(
     options: GridOptions,
     at_once: int | None = None,
     address: str | None = None,
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     """Do `runs`, at most `at_once` at a time, and yield each outcome as it comes.
 
     Without an `address` on a Ray that ends with the runs, else on the cluster there. A run whose
@@ -70,69 +62,61 @@ def run_on_ray(
     if options.data_dir is not None:  # workers may have another working directory
         options = replace(options, data_dir=options.data_dir.absolute())
     if address is None:
-        with own_ray(at_once or default_at_once(options.device), options.device):
-            yield from _run_tasks(runs, options, at_once, None)
-    else:
-        check_cluster(address)
-        with _connect(address=address), _write_marker(runs[0].folder.parent) as marker:
-            yield from _run_tasks(runs, options, at_once, marker)
-
-
-def import_ray() -> Any:
-    """Import Ray, which reads its environment at that moment; refuse if it is not installed."""
-    try:
-        return importlib.import_module("ray")
-    except ImportError:
-        refuse(WHO, "Ray must be installed", "none", "pip install 'softaug[cluster]', or --local")
+        with own_ray(at_once or default_at_once(options.device)) as ray:
+            yield from _run_tasks(ray, runs, options, at_once, None)
+        return
+    check_cluster(address)
+    folder = runs[0].folder.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    with (
+        _connect(address=address) as ray,
+        NamedTemporaryFile(prefix=".seen-", dir=folder) as marker,
+    ):
+        yield from _run_tasks(ray, runs, options, at_once, Path(marker.name))
 
 
 def check_cluster(address: str) -> None:
-    """Refuse an address where no Ray cluster can be joined within a short time."""
+    """Refuse an address where no Ray cluster answers soon: `ray.init` would wait for minutes."""
     if "://" in address:
         remedy = "a ray:// connection is lost too easily for long runs: run this on a node"
         refuse(WHO, "address must be HOST:PORT of a Ray cluster, or auto", repr(address), remedy)
-    command = [sys.executable, "-c", TRIAL, address]
-    pipe, reason = subprocess.PIPE, ""
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as trial:
-        assert trial.stdout is not None, "it is a pipe"
-        try:
-            trial.stdout.readline()  # the import may take long on a slow disk
-            reason = trial.communicate(timeout=JOIN_SECONDS)[1].strip().rpartition("\n")[2]
-        except subprocess.TimeoutExpired:
-            reason = f"no answer within {JOIN_SECONDS} s"
-        finally:
-            trial.kill()
-    if trial.returncode != 0:
-        remedy = "start it with `ray start --head`, and run this on a node (docs/guide/scale.md)"
-        refuse(WHO, f"a Ray cluster must answer at {address}", reason or "nothing", remedy)
+    command = [sys.executable, "-m", "ray.scripts.scripts", "status", "--address", address]
+    try:
+        subprocess.run(command, check=True, capture_output=True, text=True, timeout=ANSWER_SECONDS)
+        return
+    except subprocess.TimeoutExpired:
+        reason = f"no answer within {ANSWER_SECONDS} s"
+    except subprocess.CalledProcessError as error:
+        reason = error.stderr.strip().rpartition("\n")[2] or "nothing"
+    remedy = "start it with `ray start --head`, and run this on a node (docs/guide/scale.md)"
+    refuse(WHO, f"a Ray cluster must answer at {address}", reason, remedy)
 
 
 @contextmanager
-def own_ray(num_cpus: int, device: str = "auto") -> Iterator[None]:
+def own_ray(num_cpus: int) -> Iterator[ModuleType]:
     """Start a Ray for this machine only; it ends with the block.
 
     Where this process is connected to a Ray already, that one is used and left running.
     """
-    os.environ.update(OWN_SETTINGS)
-    if import_ray().is_initialized():
-        yield
+    os.environ.update(OWN_SETTINGS)  # Ray reads them when it is imported
+    ray = import_module("ray")
+    if ray.is_initialized():
+        yield ray
         return
-    use_gpus = device in ("auto", "cuda") and torch.cuda.is_available()
     with _connect(
         address="local",
         num_cpus=num_cpus,
-        num_gpus=torch.cuda.device_count() if use_gpus else 0,
         object_store_memory=STORE_BYTES,
         include_dashboard=False,
         _node_ip_address="127.0.0.1",
     ):
-        yield
+        yield ray
 
 
 @contextmanager
-def _connect(**settings: Any) -> Iterator[None]:
+def _connect(**settings: Any) -> Iterator[ModuleType]:
     """Connect to Ray; keep the handler of SIGTERM, which Ray replaces by an immediate exit."""
-    ray = import_ray()
+    ray = import_module("ray")
     handler = signal.getsignal(signal.SIGTERM)
     try:
         try:
@@ -144,23 +128,53 @@ def _connect(**settings: Any) -> Iterator[None]:
         finally:
             if threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGTERM, handler)
-        yield
+        yield ray
     finally:
         ray.shutdown()
 
 
-@contextmanager
-def _write_marker(folder: Path) -> Iterator[Path]:
-    """Write a file of a random name by which nodes can tell that they see `folder`."""
-    marker = write_text("", folder / f".seen-{secrets.token_hex(8)}")
+def _run_tasks(
+    ray: ModuleType,
+    runs: Sequence[GridRun],
+    options: GridOptions,
+    at_once: int | None,
+    marker: Path | None,
+) -> Iterator[Outcome]:
+    """Have Ray do `runs`, a core each, or a GPU where there are any."""
+    share = gpu_share(options.device, int(ray.cluster_resources().get("GPU", 0)), at_once)
+    if share:
+        options = replace(options, device="cuda")  # Ray shows a task only its own
+    task = ray.remote(num_cpus=1, num_gpus=share, max_retries=RETRIES)(_run_in_worker)
+    waiting, pending = deque(runs), dict[Any, GridRun]()
+    versions = code_versions()
     try:
-        yield marker
+        while waiting or pending:
+            while waiting and len(pending) < (at_once or len(runs)):
+                run = waiting.popleft()
+                named = task.options(name=run.name)
+                pending[named.remote(run, options, marker, versions)] = run
+            ended = ray.wait(list(pending))[0][0]
+            yield _get_outcome(ray, ended, pending.pop(ended))
     finally:
-        marker.unlink(missing_ok=True)
+        for unfinished in pending:
+            ray.cancel(unfinished)  # as Ctrl-C does: they save and end
+        if pending:
+            ray.wait(list(pending), num_returns=len(pending), timeout=GRACE)
+
+
+def _run_in_worker(
+    run: GridRun, options: GridOptions, marker: Path | None, versions: dict[str, str | None]
+) -> Outcome:
+    if marker is not None:
+        check_node(marker, versions)
+    return try_run(run, options)
 
 
 def check_node(marker: Path, versions: dict[str, str | None]) -> None:
-    """Refuse, on a node, a folder that it does not see and code of another version."""
+    """Refuse, on a node, a folder that it does not see and code of another version.
+
+    `marker` is a file of a random name in the folder.
+    """
     if not marker.is_file():
         rule = f"every node must see {marker.parent}"
         raise UnfitNodeError(f"{rule}; choose an --out that all nodes share")
@@ -177,43 +191,8 @@ def code_versions() -> dict[str, str | None]:
     return {name: here[name] for name in VERSIONS}
 
 
-def _run_tasks(
-    runs: Sequence[GridRun], options: GridOptions, at_once: int | None, marker: Path | None
-) -> Iterator[Outcome]:
-    """Have Ray do `runs`, a core each, or a GPU where there are any."""
-    ray = import_ray()
-    share = gpu_share(options.device, int(ray.cluster_resources().get("GPU", 0)), at_once)
-    if share:
-        options = replace(options, device="cuda")  # Ray shows a task only its own
-    task = ray.remote(num_cpus=1, num_gpus=share, max_retries=RETRIES)(_run_in_worker)
-    waiting, pending = deque(runs), dict[Any, GridRun]()
-    versions = code_versions()
-    try:
-        while waiting or pending:
-            while waiting and len(pending) < (at_once or len(runs)):
-                run = waiting.popleft()
-                named = task.options(name=run.name)
-                pending[named.remote(run, options, marker, versions)] = run
-            ended = ray.wait(list(pending))[0][0]
-            yield _get_outcome(ended, pending.pop(ended))
-    finally:
-        for unfinished in pending:
-            ray.cancel(unfinished)  # as Ctrl-C does: they save and end
-        if pending:
-            ray.wait(list(pending), num_returns=len(pending), timeout=GRACE)
-
-
-def _run_in_worker(
-    run: GridRun, options: GridOptions, marker: Path | None, versions: dict[str, str | None]
-) -> Outcome:
-    if marker is not None:
-        check_node(marker, versions)
-    return try_run(run, options)
-
-
-def _get_outcome(task: Any, run: GridRun) -> Outcome:
+def _get_outcome(ray: ModuleType, task: Any, run: GridRun) -> Outcome:
     """Return how a run ended; an unfit node ends the grid, before it fails run after run."""
-    ray = import_ray()
     try:
         outcome: Outcome = ray.get(task)
     except ray.exceptions.RayError as error:

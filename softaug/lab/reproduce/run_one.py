@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
@@ -76,8 +76,10 @@ class Outcome:
     """how long it took, here and now"""
 
 
-Runner = Callable[[Sequence[GridRun], GridOptions, int | None], Iterator[Outcome]]
-"""Does runs, so many at once (None: as many as the machine can); yields each as it ends."""
+Runner = Callable[[Sequence[GridRun], GridOptions, int | None], Generator[Outcome, None, None]]
+"""Does runs, so many at once (None: as many as the machine can); yields each as it ends.
+
+Closed early, it saves and ends the runs at work."""
 
 
 def get_state(folder: Path) -> State:

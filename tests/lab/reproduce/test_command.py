@@ -144,13 +144,6 @@ def test_runs_without_images_are_left_out_and_marked(tmp_path, runner, monkeypat
     assert "40 no data" in said.getvalue()
 
 
-def test_a_plan_is_shown_and_nothing_is_written(tmp_path, said):
-    small(tmp_path / "out", "table9", plan=True, local=True)
-    assert "table9 at scale smoke: 4 runs (4 waiting), 8 core-s left" in said.getvalue()
-    assert "smoke-cifar100-simsiam-resnet18-sa1-k1" in said.getvalue()
-    assert not (tmp_path / "out").exists()
-
-
 def test_the_list_has_every_exhibit_its_cost_and_what_is_there(tmp_path, said):
     plan = planned(tmp_path, "figure1")
     finish(plan.runs[0].run.folder, error=0.5)
@@ -164,7 +157,7 @@ def test_the_list_has_every_exhibit_its_cost_and_what_is_there(tmp_path, said):
     assert max(map(len, lines)) <= 80
 
 
-def test_a_plan_of_all_fits_80_columns(tmp_path, monkeypatch):
+def test_a_plan_of_all_fits_80_columns_and_nothing_is_written(tmp_path, monkeypatch):
     for scale in SCALES:
         text = io.StringIO()
         monkeypatch.setattr(command, "Console", lambda text=text: Console(file=text, width=80))
@@ -172,31 +165,24 @@ def test_a_plan_of_all_fits_80_columns(tmp_path, monkeypatch):
         lines = text.getvalue().partition("no data:")[0].splitlines()
         assert lines[-1].startswith(f"all at scale {scale}: ")
         assert max(map(len, lines)) <= 80
+        assert any("cifar100-simsiam-resnet" in line and "-sa1-k1" in line for line in lines)
+    assert not (tmp_path / "out").exists()
 
 
-def test_finished_runs_are_skipped_begun_and_failed_ones_are_done(tmp_path, runner):
-    names = runner(done)
-    first, second, third = (one.run for one in planned(tmp_path, "figure1").runs)
-    done(first)
-    write(second.folder / "metrics.jsonl", {})
-    write(third.folder / "failure.json", {"message": "no", "when": ""})
-    small(tmp_path, "figure1")
-    assert names == [second.name, third.name]
-    small(tmp_path, "figure1")
-    assert len(names) == 2
-
-
-def test_grid_json_and_waiting_tables_are_there_before_the_first_run_ends(tmp_path, runner):
-    seen = []
-
+def test_finished_runs_are_skipped_and_tables_are_there_before_the_first_ends(tmp_path, runner):
     def look(run):
-        seen.append(read(tmp_path / "figure1.json")["complete"])
+        assert not read(tmp_path / "figure1.json")["complete"]
         assert len(read(tmp_path / "grid.json")["runs"]) == 3
         return done(run)
 
-    runner(look)
-    small(tmp_path, "figure1")
-    assert seen == [False] * 3
+    names = runner(look)
+    first, begun, failed = (one.run for one in planned(tmp_path, "figure1").runs)
+    done(first)
+    write(begun.folder / "metrics.jsonl", {})
+    write(failed.folder / "failure.json", {"message": "no", "when": ""})
+    for _ in range(2):
+        small(tmp_path, "figure1")
+        assert names == [begun.name, failed.name]
     assert read(tmp_path / "figure1.json")["complete"]
 
 
@@ -211,6 +197,8 @@ def test_failures_are_told_the_rest_is_done_and_the_code_is_1(tmp_path, runner, 
     assert "2 runs did not finish; the same command tries them again" in said.getvalue()
     assert "1 of 3 runs" in (tmp_path / "figure1.md").read_text()
     assert not read(tmp_path / "figure1.json")["complete"]
+    for kind in ("tex", "html", "png", "pdf"):
+        assert (tmp_path / f"figure1.{kind}").stat().st_size > 0
 
 
 def lose(run):
@@ -312,27 +300,21 @@ def test_a_second_ctrl_c_while_runs_save_writes_nothing_but_results(tmp_path, ru
     assert not (tmp_path / "table9.md").exists()
 
 
-def test_a_small_grid_is_really_run_and_written_in_every_format(tmp_path, runner, said):
-    runner(lambda run: try_run(run, GridOptions(draws=1)), presented=True)
-    small(tmp_path, "figure1", "figure2")
-    figure = read(tmp_path / "figure1.json")
-    assert figure["complete"]
-    assert all(0 < row["cells"][0]["ours"]["mean"] < 100 for row in figure["rows"])
-    for name in ("figure1", "figure2"):
-        for kind in ("md", "tex", "html", "png", "pdf"):
-            assert (tmp_path / f"{name}.{kind}").stat().st_size > 0
-    assert "3 of 3" in said.getvalue()
-
-
 def test_the_demo_trains_evaluates_compares_and_names_its_page(tmp_path, monkeypatch, said):
     hard, soft = (make_arm(f"digits-resnet8-{name}", {"epochs": 1}) for name in ("hard", "soft"))
     study = Study("demo", "Tiny", {"Digits": {"hard crop": hard, "soft crop": soft}}, num_seeds=1)
     monkeypatch.setattr(command, "demo_study", lambda full: study)
+    options = GridOptions(device="cpu", draws=1)
+    monkeypatch.setattr(
+        command, "run_locally", lambda runs, *_: (try_run(run, options) for run in runs)
+    )
+    monkeypatch.setattr(grid, "write_report", lambda file: file)  # 22 figures: half a minute
     demo(tmp_path)
-    page = tmp_path / "compare" / "demo-digits" / "report.html"
+    page = tmp_path / "compare" / "demo-digits" / "comparison.json"
     assert f"Report: {page}" in said.getvalue()
+    assert "2 of 2" in said.getvalue()
     assert "digits-resnet8-soft-epochs1" in page.read_text()
-    assert [row["label"] for row in read(tmp_path / "demo.json")["rows"]] == [
-        "hard crop",
-        "soft crop",
-    ]
+    table = read(tmp_path / "demo.json")
+    assert table["complete"]
+    assert [row["label"] for row in table["rows"]] == ["hard crop", "soft crop"]
+    assert all(0 < row["cells"][0]["ours"]["mean"] < 100 for row in table["rows"])

@@ -29,22 +29,20 @@ from softaug.lab.reproduce.ray import (
     check_node,
     code_versions,
     gpu_share,
-    import_ray,
     own_ray,
     run_on_ray,
 )
 from softaug.lab.reproduce.run_one import Outcome, get_state, run_one
 
 pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray")
-CIFAR = find("cifar100-resnet8-s2-soft").recipe
 
 
 @pytest.fixture(scope="module")
 def two_workers():
-    with own_ray(2):
-        assert import_ray().util.get_node_ip_address() == "127.0.0.1"
+    with own_ray(2) as ray:
+        assert ray.util.get_node_ip_address() == "127.0.0.1"
         assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-        yield
+        yield ray
 
 
 @pytest.fixture(scope="module")
@@ -56,12 +54,29 @@ def unbroken(tmp_path_factory):
 
 
 @pytest.mark.usefixtures("two_workers")
-def test_a_killed_worker_is_replaced_and_the_run_ends_bit_identical(tmp_path, unbroken):
-    killed, other = grid_run(tmp_path, "killed"), grid_run(tmp_path, "other", epochs=1)
+def test_each_run_ends_in_its_own_way_and_a_killed_one_bit_identical(
+    tmp_path, monkeypatch, unbroken
+):
+    monkeypatch.setattr(on_ray, "RETRIES", 1)
+    killed, deadly = grid_run(tmp_path, "killed"), grid_run(tmp_path, "deadly")
+    wild = grid_run(tmp_path, "wild", epochs=1, optim=replace(DIGITS.optim, lr=1e30))
+    bad = replace(wild, name="bad", recipe=find("cifar100-resnet8-s2-soft").recipe)
+    bad = replace(bad, folder=tmp_path / "runs/bad")
     Meanwhile(lambda: has_begun(killed), lambda: kill_workers(killed))
-    assert set(run_on_ray([killed, other], OPTIONS)) == {Outcome("killed"), Outcome("other")}
+    given_up = Meanwhile(
+        lambda: kill_workers(deadly) or get_state(deadly.folder) == "failed", lambda: None
+    )
+    options = replace(OPTIONS, data_dir=tmp_path)  # where there is no CIFAR
+    outcomes = {one.name: one for one in run_on_ray([killed, deadly, bad, wild], options)}
+    given_up.join(30)
+    assert outcomes["killed"] == Outcome("killed")
     assert "going on from step" in log_of(killed)
     assert weights(killed) == unbroken
+    assert "worker died" in outcomes["deadly"].error
+    assert "softaug data cifar100" in outcomes["bad"].error
+    assert "got nan at step 1" in outcomes["wild"].diverged
+    states = [get_state(run.folder) for run in (killed, deadly, bad, wild)]
+    assert states == ["finished", "failed", "failed", "diverged"]
 
 
 @pytest.mark.usefixtures("two_workers")
@@ -77,32 +92,10 @@ def test_ctrl_c_saves_and_the_same_call_goes_on(tmp_path, unbroken):
     assert weights(run) == unbroken
 
 
-@pytest.mark.usefixtures("two_workers")
-def test_a_refusal_and_a_divergence_are_outcomes_and_other_runs_go_on(tmp_path):
-    good = grid_run(tmp_path, "good", epochs=1)
-    wild = grid_run(tmp_path, "wild", epochs=1, optim=replace(DIGITS.optim, lr=1e30))
-    bad = replace(good, name="bad", recipe=CIFAR, folder=tmp_path / "runs/bad")
-    options = replace(OPTIONS, data_dir=tmp_path)  # where there is no CIFAR
-    outcomes = {outcome.name: outcome for outcome in run_on_ray([bad, wild, good], options)}
-    assert "softaug data cifar100" in outcomes["bad"].error
-    assert get_state(bad.folder) == "failed"
-    assert "got nan at step 1" in outcomes["wild"].diverged
-    assert get_state(wild.folder) == "diverged"
-    assert outcomes["good"] == Outcome("good")
-
-
-@pytest.mark.usefixtures("two_workers")
-def test_a_run_whose_worker_dies_again_and_again_is_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(on_ray, "RETRIES", 1)
-    run, ended = grid_run(tmp_path, "deadly"), []
-    Meanwhile(lambda: kill_workers(run) or ended, lambda: None)
-    ended += run_on_ray([run], OPTIONS)
-    assert "worker died" in ended[0].error
-    assert get_state(run.folder) == "failed"
-
-
 def test_a_run_goes_on_where_its_node_died(tmp_path, monkeypatch):
-    import_ray().shutdown()
+    import ray
+
+    ray.shutdown()
     for name, value in OWN_SETTINGS.items():
         monkeypatch.setenv(name, value)
     from ray.cluster_utils import Cluster
@@ -121,7 +114,7 @@ def test_a_run_goes_on_where_its_node_died(tmp_path, monkeypatch):
         cluster.shutdown()
     assert outcomes == {Outcome("run0"), Outcome("run1")}
     assert ["going on from step" in log_of(run) for run in runs].count(True) == 1
-    assert not import_ray().is_initialized()
+    assert not ray.is_initialized()
 
 
 def test_a_node_that_lacks_the_folder_or_has_other_code_is_refused(tmp_path):
@@ -135,13 +128,13 @@ def test_a_node_that_lacks_the_folder_or_has_other_code_is_refused(tmp_path):
 
 
 def test_addresses_where_no_cluster_answers_are_refused_soon(monkeypatch):
-    monkeypatch.setattr(on_ray, "JOIN_SECONDS", 2)
+    monkeypatch.setattr(on_ray, "ANSWER_SECONDS", 2)
     began = time.monotonic()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(ValueError, match=rf"answer at {address}, got no answer .*ray start"):
             check_cluster(address)
-    assert time.monotonic() - began < 60  # Ray itself goes on for more than 100 s
+    assert time.monotonic() - began < 60  # Ray itself goes on for minutes
     with pytest.raises(ValueError, match="lost too easily"):
         check_cluster("ray://head:10001")
 
