@@ -14,8 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from softaug.lab.data.images import Images, sample_per_class
-from softaug.lab.data.load import load
+from softaug.lab.data.images import Images, load, sample_per_class
 
 SEED, NUM_PER_CLASS = 20230618, 200
 FOLDER = Path(__file__).parent.parent / "softaug" / "lab" / "data" / "fashion_mini"

@@ -1,4 +1,7 @@
-"""The subcommands that join packages: what is trained is evaluated, what is evaluated reported."""
+"""The subcommands that join packages: what is trained is evaluated, what is evaluated reported.
+
+Each imports what it needs when it runs.
+"""
 
 import os
 from collections.abc import Sequence
@@ -8,14 +11,13 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from softaug.lab.evaluation.compare import COMPARISON, compare_runs
 from softaug.lab.evaluation.evaluate import EVALUATION, EvaluationOptions, evaluate_each
-from softaug.lab.report import print_report, write_report
-from softaug.lab.training.command import train_command
 
 
 def train(arguments: Sequence[str]) -> None:
     """Train a recipe; the members of an ensemble are then evaluated together."""
+    from softaug.lab.training.command import train_command
+
     trained = train_command(arguments)
     if len(trained.folders) == 1 or os.environ.get("RANK", "0") != "0":
         return
@@ -40,7 +42,7 @@ def evaluate(
         out: Folder for an ensemble's result (default: ensemble-NAME beside the first run).
     """
     console = Console()
-    for folder, _ in evaluate_each(runs, options, ensemble, out, console):
+    for folder in evaluate_each(runs, options, ensemble, out, console):
         _report(folder / EVALUATION, console)
 
 
@@ -54,11 +56,15 @@ def compare(
         runs: Evaluated folders; those of one recipe name are an arm, the first is the baseline.
         out: Folder for comparison.json, report.html and figures.
     """
+    from softaug.lab.evaluation.compare import COMPARISON, compare_runs
+
     compare_runs(runs, out)
     _report(out / COMPARISON, Console())
 
 
 def _report(file: Path, console: Console) -> None:
+    from softaug.lab.report.write import print_report, write_report
+
     print_report(file, console)
     report = write_report(file)
     console.print(f"Report: {report}", soft_wrap=True, highlight=False)

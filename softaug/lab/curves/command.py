@@ -29,7 +29,7 @@ from softaug.lab.curves.measure import (
     mean_guesses,
     measure,
 )
-from softaug.lab.data.load import load
+from softaug.lab.data.images import load
 from softaug.lab.data.prior import coarse_prior, confusion_prior, describe_prior
 from softaug.lab.io import write_json
 from softaug.lab.training.logging import environment

@@ -14,10 +14,9 @@ from softaug.lab.data.images import Images, Source, stratified_order
 from softaug.lab.evaluation.load_run import TrainedRun, load_run
 from softaug.lab.progress import progress
 from softaug.lab.recipes.serialize import as_dict
-from softaug.lab.training.batches import derive_seed
 from softaug.lab.training.evaluate import chunks
 from softaug.lab.training.logging import num_cores
-from softaug.lab.training.setup import load_images
+from softaug.lab.training.setup import derive_seed, load_images
 from softaug.metrics import shift_images
 from softaug.transforms.operations import OPERATIONS, apply_operation
 

@@ -10,12 +10,10 @@ from rich.console import Console
 from softaug.checks import refuse
 from softaug.lab.data.cifar import TORCHVISION, convert_from_torchvision
 from softaug.lab.data.datasets import FOLDER, find_dataset, find_release
-from softaug.lab.data.decoding import open_upright
+from softaug.lab.data.decoding import open_image, open_upright
 from softaug.lab.data.download import get_release
 from softaug.lab.data.folder import FolderImages
-from softaug.lab.data.images import Images, Source
-from softaug.lab.data.jpeg import open_image
-from softaug.lab.data.load import load
+from softaug.lab.data.images import Images, Source, load
 from softaug.lab.progress import progress
 
 Size = tuple[int, int]  # width, height

@@ -5,6 +5,7 @@ entry here and a file with its reader, `read(name, options) -> ImageData`.
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -142,3 +143,32 @@ def data_root(data_dir: Path | str | None = None) -> Path:
         return Path(chosen).expanduser()
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(cache).expanduser() / "softaug" / "data"
+
+
+IMAGENETTE = {
+    "n01440764": "tench",
+    "n02102040": "English springer",
+    "n02979186": "cassette player",
+    "n03000684": "chain saw",
+    "n03028079": "church",
+    "n03394916": "French horn",
+    "n03417042": "garbage truck",
+    "n03425413": "gas pump",
+    "n03445777": "golf ball",
+    "n03888257": "parachute",
+}
+
+
+def name_classes(names: Sequence[str]) -> list[str]:
+    """Replace known WordNet numbers by the words for them; other names stay as they are.
+
+    `names` are sorted, as those of a folder are.
+
+    >>> name_classes(["cat", "n03445777"])
+    ['cat', 'golf ball']
+    """
+    if len(names) == 1000 and set(names) >= IMAGENETTE.keys():
+        from torchvision.models import ResNet50_Weights
+
+        return list(ResNet50_Weights.IMAGENET1K_V2.meta["categories"])  # in the same order
+    return [IMAGENETTE.get(name, name) for name in names]

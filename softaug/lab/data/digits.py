@@ -1,6 +1,6 @@
 """Scikit-learn's 1,797 real handwritten digits: in its wheel, nothing to download."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -49,14 +49,6 @@ def split_digits(num_train: int = 600) -> Splits:
 
 
 def _load() -> tuple[Tensor, Tensor]:
-    bunch = _load_sklearn_digits()
-    small = torch.from_numpy(bunch.images).float().unsqueeze(1)  # [N, 1, 8, 8] in 0..16
-    large = F.interpolate(small, scale_factor=2, mode="bilinear", align_corners=False)
-    images = (large * (255 / 16)).round().clamp(0, 255).to(torch.uint8)
-    return images, torch.from_numpy(bunch.target).long()
-
-
-def _load_sklearn_digits() -> Any:
     try:
         from sklearn.datasets import load_digits
     except ImportError as error:
@@ -64,4 +56,8 @@ def _load_sklearn_digits() -> Any:
             "softaug.lab.data.digits: scikit-learn, which holds the digits, is not installed; "
             "pip install 'softaug[lab]'"
         ) from error
-    return load_digits()
+    bunch = load_digits()
+    small = torch.from_numpy(bunch.images).float().unsqueeze(1)  # [N, 1, 8, 8] in 0..16
+    large = F.interpolate(small, scale_factor=2, mode="bilinear", align_corners=False)
+    images = (large * (255 / 16)).round().clamp(0, 255).to(torch.uint8)
+    return images, torch.from_numpy(bunch.target).long()

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
 from rich.console import Console
 
@@ -37,7 +36,6 @@ CLASS_NAMES = (
     *("Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
 )
 MINI_FOLDER = Path(__file__).parent / "fashion_mini"
-MINI_PADDING = 2  # pixels on each side: 28 + 2 + 2 = 32
 GZIP = b"\x1f\x8b"
 UNSIGNED_BYTES = 0x0800  # of an IDX file's magic number; the number of dimensions is added
 
@@ -99,57 +97,45 @@ class IdxRelease(Release):
                 part.rename(folder / name)
 
 
+def describe_files(split: str, num: int, images: str, labels: str) -> tuple[IdxFile, IdxFile]:
+    """Describe the files of a split by the sha256 of its images and labels."""
+    return (
+        IdxFile(f"{split}-images-idx3-ubyte", (num, 28, 28), images),
+        IdxFile(f"{split}-labels-idx1-ubyte", (num,), labels),
+    )
+
+
 FASHION_MNIST = IdxRelease(
     name="fashion-mnist",
     folder="fashion-mnist",
     url="http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
     package=Package("dataset-fashion-mnist", Path("/usr/share/datasets/fashion-mnist")),
-    train=(
-        IdxFile(
-            "train-images-idx3-ubyte",
-            (60_000, 28, 28),
-            "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
-        ),
-        IdxFile(
-            "train-labels-idx1-ubyte",
-            (60_000,),
-            "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
-        ),
+    train=describe_files(
+        "train",
+        60_000,
+        "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+        "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
     ),
-    test=(
-        IdxFile(
-            "t10k-images-idx3-ubyte",
-            (10_000, 28, 28),
-            "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
-        ),
-        IdxFile(
-            "t10k-labels-idx1-ubyte",
-            (10_000,),
-            "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
-        ),
+    test=describe_files(
+        "t10k",
+        10_000,
+        "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+        "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
     ),
 )
 RELEASES = {"fashion-mnist": FASHION_MNIST}
 
 MINI_FILES = (
-    IdxFile(
-        "train-images-idx3-ubyte",
-        (2_000, 28, 28),
+    *describe_files(
+        "train",
+        2_000,
         "1e6cc851203692ca7045e56a57f8d55dd59f4969abe5e4733a6eb5b272258375",
-    ),
-    IdxFile(
-        "train-labels-idx1-ubyte",
-        (2_000,),
         "1cd5f80f0f74ee09d080b6489f7bcd12da2d5fd894c7708c0f92f7fed89dd95d",
     ),
-    IdxFile(
-        "t10k-images-idx3-ubyte",
-        (2_000, 28, 28),
+    *describe_files(
+        "t10k",
+        2_000,
         "614601b2beeb539796f2a91cc33309069ecdedd981a9a7998f96571a198e5c98",
-    ),
-    IdxFile(
-        "t10k-labels-idx1-ubyte",
-        (2_000,),
         "a5c3bf6f7ff57d9add5ae6a4a6254500328ba8c7724481cd4eb33751f3ea3ef9",
     ),
 )
@@ -167,9 +153,9 @@ def read_fashion_mnist(name: str, options: ReadOptions) -> ImageData:
 
 
 def read_fashion_mini(name: str, options: ReadOptions) -> ImageData:
-    """Read the 2,000 training and 2,000 test images in the package, uint8 [N, 3, 32, 32].
+    """Read the 2,000 training and 2,000 test images in the package, uint8 [N, 3, 28, 28].
 
-    They are 28 x 28, padded with black as their background is, in three equal channels.
+    They are gray, in three equal channels.
     """
     remedy = "install softaug again"
     for file in MINI_FILES:
@@ -178,11 +164,7 @@ def read_fashion_mini(name: str, options: ReadOptions) -> ImageData:
     train, test = (
         _read_split(MINI_FOLDER, files, remedy) for files in (MINI_FILES[:2], MINI_FILES[2:])
     )
-    return ImageData(_pad(train), _pad(test), CLASS_NAMES)
-
-
-def _pad(split: Images) -> Images:
-    return Images(F.pad(split.images, (MINI_PADDING,) * 4), split.labels)
+    return ImageData(train, test, CLASS_NAMES)
 
 
 def _read_split(folder: Path, files: tuple[IdxFile, ...], remedy: str) -> Images:
@@ -222,31 +204,21 @@ def find_error(path: Path, file: IdxFile) -> str:
     return NOT_OFFICIAL
 
 
-class IdxContent(NamedTuple):
-    """The unpacked bytes of an IDX file, and what is wrong with them: nothing if empty."""
-
-    content: bytes
-    error: str
-
-
-def read_idx(path: Path, shape: tuple[int, ...]) -> IdxContent:
+def read_idx(path: Path, shape: tuple[int, ...]) -> tuple[bytes, str]:
     """Read an IDX file of bytes in this shape, gzipped or plain, whatever its name.
 
-    Unpacks one byte more than that takes at most: a small file may hold a very large one.
+    Return the unpacked bytes, and what is wrong with them: nothing if empty. One byte more than
+    the shape takes is unpacked at most: a small file may hold a very large one.
     """
     most = _header_size(shape) + math.prod(shape) + 1
     with path.open("rb") as file:
         gzipped = file.read(len(GZIP)) == GZIP
         file.seek(0)
-        if not gzipped:
-            content = file.read(most)
-            return IdxContent(content, _check_idx(content, shape))
-        try:
-            with gzip.open(file) as packed:
-                content = packed.read(most)  # to its end, where its checksum is compared
+        try:  # gzip is read to its end, where its checksum is compared
+            content = (gzip.GzipFile(fileobj=file) if gzipped else file).read(most)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            return IdxContent(b"", f"a broken gzip file ({error})")
-    return IdxContent(content, _check_idx(content, shape))
+            return b"", f"a broken gzip file ({error})"
+    return content, _check_idx(content, shape)
 
 
 def parse_idx(content: bytes, shape: tuple[int, ...]) -> NDArray[np.uint8]:

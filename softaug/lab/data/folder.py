@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,14 +13,12 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
-from torchvision.models import ResNet50_Weights
 
 from softaug.checks import check_choice, check_whole, refuse
 from softaug.draws import DrawKey
 from softaug.lab.data.datasets import DATASETS, FOLDER, UNREADABLE, ReadOptions, data_root
-from softaug.lab.data.decoding import open_upright, to_tensor
+from softaug.lab.data.decoding import ImageFile, open_image, open_upright, to_tensor
 from softaug.lab.data.images import ImageData, Source
-from softaug.lab.data.jpeg import ImageFile, open_image
 from softaug.lab.data.windows import (
     ReadErrors,
     WindowBatch,
@@ -221,31 +219,3 @@ def _check_wordnet_folders(path: Path, num_classes: int, remedy: str) -> None:
         rule = f"{path} must hold {num_classes} folders named n and eight digits"
         got = f"{len(names)} folders" + (f", {strange[0]} among them" if strange else "")
         refuse("data", rule, got, remedy)
-
-
-IMAGENETTE = {
-    "n01440764": "tench",
-    "n02102040": "English springer",
-    "n02979186": "cassette player",
-    "n03000684": "chain saw",
-    "n03028079": "church",
-    "n03394916": "French horn",
-    "n03417042": "garbage truck",
-    "n03425413": "gas pump",
-    "n03445777": "golf ball",
-    "n03888257": "parachute",
-}
-
-
-def name_classes(names: Sequence[str]) -> list[str]:
-    """Replace known WordNet numbers by the words for them; other names stay as they are.
-
-    `names` are sorted, as `open_folder` has them.
-
-    >>> name_classes(["cat", "n03445777"])
-    ['cat', 'golf ball']
-    """
-    imagenet: list[str] = ResNet50_Weights.IMAGENET1K_V2.meta["categories"]  # in the same order
-    if len(names) == len(imagenet) and set(names) >= IMAGENETTE.keys():
-        return list(imagenet)
-    return [IMAGENETTE.get(name, name) for name in names]

@@ -1,12 +1,14 @@
-"""Sources of images for training, images in memory, and subsets of either."""
+"""Load a data set by name, and take subsets of its images, in memory or in files."""
 
 import math
+from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
 from softaug.checks import check_whole, refuse
+from softaug.lab.data.datasets import ReadOptions, find_dataset, import_object
 
 SomeSource = TypeVar("SomeSource", bound="Source")
 
@@ -46,6 +48,27 @@ class ImageData(NamedTuple):
     class_names: tuple[str, ...]
 
 
+def load(
+    name: str,
+    data_dir: Path | str | None = None,
+    labels: str = "fine",
+    size: int = 224,
+    resize: int | None = None,
+    unreadable: str = "refuse",
+) -> ImageData:
+    """Load the images of a data set in color; `DATASETS` has the names, `ReadOptions` the options.
+
+    `labels` may be "coarse" for CIFAR-100; `size`, `resize` and `unreadable` are for images in
+    folders.
+    """
+    dataset = find_dataset("load", name)
+    if labels not in (dataset.num_classes or {"fine": 0}):
+        refuse("load", f'labels of {name} must be "fine"', repr(labels))
+    options = ReadOptions(data_dir, labels, size, resize, unreadable)
+    data: ImageData = import_object(dataset.reader)(name, options)
+    return data
+
+
 def stratified_order(labels: Tensor, seed: int) -> Tensor:
     """Draw a random order, [N] indices, any stretch of which holds each class in proportion."""
     shuffled = torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))
@@ -78,6 +101,28 @@ def sample_per_class(data: SomeSource, num: int, seed: int) -> SomeSource:
             refuse("sample_per_class", rule, f"{num}, of {len(members)}")
         chosen[members[:num]] = True
     return data.take(order[chosen])
+
+
+def split_train_eval(
+    data: ImageData, *, per_class: int | None, validation: int, seed: int
+) -> tuple[Source, Source]:
+    """Return the images to train on, and `validation` held-out images or, if 0, the test split.
+
+    They are held out first, so that the evaluation does not change with `per_class`, the number
+    of images of each class to train on (None is all).
+    """
+    who = "split_train_eval"
+    check_whole(who, "validation", validation, least=0)
+    if validation:
+        train, evaluation = hold_out(data.train, validation, seed)
+    elif data.test is not None:
+        train, evaluation = data.train, data.test
+    else:
+        remedy = "give the folder a val split beside train"
+        refuse(who, "validation must be above 0 where there is no test split", 0, remedy)
+    if per_class is not None:
+        train = sample_per_class(train, per_class, seed)
+    return train, evaluation
 
 
 # Of ImageNet's training images, in 0..1, as pretrained networks expect.

@@ -41,7 +41,12 @@ def coarse_prior(class_names: Sequence[str], smoothing: float = _SMOOTHING) -> T
 
     The share `smoothing` of it goes to all 100 classes equally.
     """
-    _check_cifar100(class_names)
+    if len(class_names) != len(COARSE_OF_FINE):
+        refuse("coarse_prior", "the classes must be CIFAR-100's 100", len(class_names))
+    joined = hashlib.sha256("\n".join(class_names).encode()).hexdigest()
+    if joined != RELEASES["cifar100"].names_sha256["fine"]:
+        remedy = 'only its classes have groups; use "uniform" or a file'
+        refuse("coarse_prior", "the classes must be CIFAR-100's, in order", class_names[0], remedy)
     group = torch.tensor(COARSE_OF_FINE)
     return confusion_prior((group[:, None] == group).double(), smoothing)
 
@@ -126,12 +131,3 @@ def _parse_rows(path: Path, rows: Any, num_classes: int) -> Tensor:
         got = f"{float(total[label])} (class {label})"
         refuse("read_prior", f"rows of {path} must sum to 1", got, "divide each by its sum")
     return (table / total[:, None]).float()
-
-
-def _check_cifar100(class_names: Sequence[str]) -> None:
-    if len(class_names) != len(COARSE_OF_FINE):
-        refuse("coarse_prior", "the classes must be CIFAR-100's 100", len(class_names))
-    joined = hashlib.sha256("\n".join(class_names).encode()).hexdigest()
-    if joined != RELEASES["cifar100"].names_sha256["fine"]:
-        remedy = 'only its classes have groups; use "uniform" or a file'
-        refuse("coarse_prior", "the classes must be CIFAR-100's, in order", class_names[0], remedy)

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from softaug.checks import refuse
 from softaug.draws import DrawKey
-from softaug.lab.data.decoding import Decode, get_decoder
-from softaug.lab.data.jpeg import ImageFile, parse_image
+from softaug.lab.data.decoding import Decode, ImageFile, get_decoder, parse_image
 from softaug.transforms.windows import WindowCrop, WindowParams, visible_part
 
 MAX_OPEN_BYTES = 64 * 2**20  # of files in memory at a time: 600 of ImageNet's

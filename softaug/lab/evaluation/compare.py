@@ -1,17 +1,17 @@
 """Comparing runs: arms of several seeds, their differences, and what these show."""
 
+import hashlib
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
+
+import safetensors.torch
+from torch import Tensor
 
 from softaug.checks import refuse
 from softaug.lab import schema
-from softaug.lab.evaluation.evaluate import (
-    Evaluated,
-    format_path,
-    read_evaluation,
-    read_predictions,
-)
+from softaug.lab.evaluation.evaluate import EVALUATION, PREDICTIONS, format_path
 from softaug.lab.evaluation.metrics import image_values
 from softaug.lab.evaluation.stats import bootstrap_intervals, estimate, paired_difference, verdict
 from softaug.lab.recipes.serialize import as_of_today, differences
@@ -19,6 +19,13 @@ from softaug.lab.schema import Estimate, Evaluation, Interval, MetricSpec, Verdi
 from softaug.lab.training.logging import environment
 
 COMPARISON = "comparison.json"
+
+
+class Evaluated(NamedTuple):
+    """An evaluation and the folder that holds it."""
+
+    folder: Path
+    evaluation: schema.Evaluation
 
 
 def compare_runs(folders: Sequence[Path], out: Path) -> schema.Comparison:
@@ -43,6 +50,29 @@ def compare_runs(folders: Sequence[Path], out: Path) -> schema.Comparison:
     )
     schema.write(comparison, out / COMPARISON)
     return comparison
+
+
+def read_evaluation(folder: Path) -> schema.Evaluation:
+    """Read the evaluation in a folder; refused where there is none that can be compared."""
+    path = folder / EVALUATION
+    if not path.is_file():
+        got = f"no {EVALUATION}" if folder.is_dir() else "no such folder"
+        refuse("compare", f"{folder} must be evaluated", got, f"run `softaug evaluate {folder}`")
+    return schema.read(path, schema.Evaluation)
+
+
+def read_predictions(folder: Path, evaluation: schema.Evaluation) -> dict[str, Tensor]:
+    """Read the predictions that the evaluation was made from; others are refused."""
+    path, remedy = folder / PREDICTIONS, f"run `softaug evaluate {folder}` again"
+    try:
+        content = path.read_bytes()
+    except OSError as missing:
+        refuse("compare", f"{path} must be readable", missing.strerror, remedy)
+    sha256, wanted = hashlib.sha256(content).hexdigest(), evaluation.predictions_sha256
+    if sha256 != wanted:
+        rule = f"{path} must have the sha256 {wanted[:12]}... that {EVALUATION} names"
+        refuse("compare", rule, f"{sha256[:12]}...", remedy)
+    return safetensors.torch.load(content)
 
 
 def format_command(folders: Sequence[Path], out: Path) -> str:

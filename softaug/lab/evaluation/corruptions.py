@@ -19,7 +19,7 @@ from softaug.lab.schema import (
     ImagePrediction,
     OccludedExamples,
 )
-from softaug.lab.training.batches import derive_seed
+from softaug.lab.training.setup import derive_seed
 from softaug.metrics import add_noise, occlude, shift_images
 
 CorruptionName = Literal["occlusion", "shift", "noise"]

@@ -2,10 +2,9 @@
 
 import hashlib
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import safetensors.torch
 import torch
@@ -14,7 +13,7 @@ from torch import Tensor
 
 from softaug.checks import check_choice, check_whole, refuse
 from softaug.lab import schema
-from softaug.lab.data.folder import name_classes
+from softaug.lab.data.datasets import name_classes
 from softaug.lab.data.images import Source
 from softaug.lab.evaluation.corruptions import (
     CORRUPTIONS,
@@ -23,8 +22,6 @@ from softaug.lab.evaluation.corruptions import (
     make_corruptions,
     make_examples,
 )
-from softaug.lab.evaluation.extra_test_sets import read_test_sets, resize_test_set
-from softaug.lab.evaluation.features import count_images, export_features, measure_neighbors
 from softaug.lab.evaluation.load_run import TrainedRun, load_run, read_recipe, runs_in
 from softaug.lab.evaluation.metrics import (
     CALIBRATION,
@@ -39,11 +36,10 @@ from softaug.lab.evaluation.metrics import (
 )
 from softaug.lab.io import write_bytes
 from softaug.lab.progress import Show, progress
-from softaug.lab.recipes import PretrainRecipe
+from softaug.lab.recipes.config import PretrainRecipe
 from softaug.lab.recipes.serialize import as_dict
 from softaug.lab.training.evaluate import chunks, workers_for
-from softaug.lab.training.logging import environment, read_metrics
-from softaug.lab.training.run_dir import RESULT
+from softaug.lab.training.logging import RESULT, environment, read_metrics
 from softaug.lab.training.setup import load_images
 from softaug.metrics import ensemble_logits, fit_temperature
 
@@ -82,21 +78,14 @@ class EvaluationOptions:
             check_choice("evaluate", "corruptions", name, CORRUPTIONS)
 
 
-class Evaluated(NamedTuple):
-    """An evaluation and the folder that holds it."""
-
-    folder: Path
-    evaluation: schema.Evaluation
-
-
 def evaluate_each(
     runs: Sequence[Path],
     options: EvaluationOptions,
     ensemble: bool,
     out: Path | None,
     console: Console,
-) -> Iterator[Evaluated]:
-    """Evaluate runs, each or as one ensemble, and yield each result.
+) -> Iterator[Path]:
+    """Evaluate runs, each or as one ensemble, and yield the folder of each result.
 
     A folder that `softaug train --members` made is one ensemble, or stands for its members.
     """
@@ -111,7 +100,8 @@ def evaluate_each(
         folder = out or runs[0].parent / f"ensemble-{runs[0].name}"
         groups = [(folder, [member for _, group in groups for member in group])]
     for folder, group in groups:
-        yield Evaluated(folder, evaluate_runs(group, folder, options, console))
+        evaluate_runs(group, folder, options, console)
+        yield folder
 
 
 def evaluate_runs(
@@ -140,32 +130,6 @@ def evaluate_runs(
     if options.export is not None:
         evaluator.export_features(options.export)
     return evaluation
-
-
-# Files
-
-
-def read_evaluation(folder: Path) -> schema.Evaluation:
-    """Read the evaluation in a folder; refused where there is none that can be compared."""
-    path = folder / EVALUATION
-    if not path.is_file():
-        got = f"no {EVALUATION}" if folder.is_dir() else "no such folder"
-        refuse("compare", f"{folder} must be evaluated", got, f"run `softaug evaluate {folder}`")
-    return schema.read(path, schema.Evaluation)
-
-
-def read_predictions(folder: Path, evaluation: schema.Evaluation) -> dict[str, Tensor]:
-    """Read the predictions that the evaluation was made from; others are refused."""
-    path, remedy = folder / PREDICTIONS, f"run `softaug evaluate {folder}` again"
-    try:
-        content = path.read_bytes()
-    except OSError as missing:
-        refuse("compare", f"{path} must be readable", missing.strerror, remedy)
-    sha256, wanted = hashlib.sha256(content).hexdigest(), evaluation.predictions_sha256
-    if sha256 != wanted:
-        rule = f"{path} must have the sha256 {wanted[:12]}... that {EVALUATION} names"
-        refuse("compare", rule, f"{sha256[:12]}...", remedy)
-    return safetensors.torch.load(content)
 
 
 # The command that makes an evaluation again
@@ -260,14 +224,6 @@ def _check_out(out: Path, members: Sequence[TrainedRun]) -> None:
         refuse("evaluate", rule, " and ".join(map(format_path, folders)), remedy)
 
 
-def _check_sizes(sets: Mapping[str, Source]) -> None:
-    """Refuse sets of which nothing can be said."""
-    for name, source in sets.items():
-        if len(source.labels) < 2:
-            rule = f"the {name} set must hold at least 2 images"
-            refuse("evaluate", rule, len(source.labels), "one image has no interval")
-
-
 # Measuring
 
 
@@ -284,11 +240,19 @@ class Evaluator:
         self.split, self.test, self.held_out = _choose_split(first, options)
         size = int(self.test.fetch(torch.tensor([0])).shape[-1])
         resize = self.recipe.data.resize
-        self.extra_sets = read_test_sets(
-            options.extra_test_sets, self.data.class_names, size, resize
-        )
-        self.extra_sets |= resize_test_set(self.test, options.resize, taken=self.extra_sets)
-        _check_sizes({self.split: self.test, **self.extra_sets})
+        alone = len(members) == 1  # an ensemble has no features of its own
+        self.learned_without_labels = alone and isinstance(self.recipe, PretrainRecipe)
+        self.extra_sets: dict[str, Source] = {}
+        if options.extra_test_sets or options.resize:
+            from softaug.lab.evaluation.extra_test_sets import read_test_sets, resize_test_set
+
+            names = self.data.class_names
+            self.extra_sets |= read_test_sets(options.extra_test_sets, names, size, resize)
+            self.extra_sets |= resize_test_set(self.test, options.resize, taken=self.extra_sets)
+        for name, source in {self.split: self.test, **self.extra_sets}.items():
+            if len(source.labels) < 2:
+                rule = f"the {name} set must hold at least 2 images"
+                refuse("evaluate", rule, len(source.labels), "one image has no interval")
         self.fill = [round(mean) for mean in self.data.mean]
         self.corruptions = make_corruptions(self.fill)
         self.predictions: dict[str, Tensor] = {}  # what predictions.safetensors is to hold
@@ -341,10 +305,10 @@ class Evaluator:
 
     def export_features(self, path: Path) -> None:
         """Write features and labels of training and test images."""
-        assert isinstance(self.recipe, PretrainRecipe), "others were refused"
-        backbone = self.members[0].net.get_submodule("features")
+        from softaug.lab.evaluation.features import export_features
+
         parts = {"train": self.data.train, self.split: self.test}
-        export_features(backbone, self.recipe, parts, path)
+        export_features(self.members[0], parts, path)
 
     def _predict_all(self, source: Source, note: str) -> Tensor:
         parts = []
@@ -404,15 +368,12 @@ class Evaluator:
         self.predictions[f"{corruption.name}_right"] = counts
         return corruption.summarize(counts, draws)
 
-    def _measures_neighbors(self) -> bool:
-        """Whether one network is measured, which learned without labels."""
-        return len(self.members) == 1 and isinstance(self.recipe, PretrainRecipe)
-
     def _measure_neighbors(self) -> schema.Neighbors | None:
-        if len(self.members) > 1 or not isinstance(self.recipe, PretrainRecipe):
+        if not self.learned_without_labels:
             return None
-        backbone = self.members[0].net.get_submodule("features")
-        found, wrong = measure_neighbors(backbone, self.recipe, self.data, self.test, self._tick)
+        from softaug.lab.evaluation.features import measure_neighbors
+
+        found, wrong = measure_neighbors(self.members[0], self.test, self._tick)
         self.predictions |= wrong
         return found
 
@@ -426,9 +387,13 @@ class Evaluator:
         levels = sum(len(corruption.levels) - 1 for corruption in chosen)
         held_out = 0 if self.held_out is None else len(self.held_out.labels)
         others = sum(len(source.labels) for source in self.extra_sets.values())
-        neighbors = count_images(self.data, self.test) if self._measures_neighbors() else 0
         passes = 1 + levels * self.options.draws
-        return len(self.test.labels) * passes + held_out + others + neighbors
+        num = len(self.test.labels) * passes + held_out + others
+        if self.learned_without_labels:
+            from softaug.lab.evaluation.features import count_images
+
+            num += count_images(self.data, self.test)
+        return num
 
 
 def _choose_split(run: TrainedRun, options: EvaluationOptions) -> tuple[str, Source, Source | None]:

@@ -14,9 +14,10 @@ from rich.console import Console
 from torch import Tensor, nn
 
 from softaug.lab.data.images import Source
+from softaug.lab.evaluation.load_run import TrainedRun
 from softaug.lab.io import write_bytes
-from softaug.lab.models import Normalize
-from softaug.lab.recipes import PretrainRecipe
+from softaug.lab.models.backbone import Normalize
+from softaug.lab.recipes.config import PretrainRecipe
 from softaug.lab.schema import Neighbors
 from softaug.lab.training.linear_probe import feature_parts, fit_probe
 from softaug.lab.training.setup import TrainingData
@@ -72,13 +73,14 @@ def _read_probe(path: Path, about: Mapping[str, str]) -> nn.Linear | None:
 
 
 def measure_neighbors(
-    backbone: nn.Module, recipe: PretrainRecipe, data: TrainingData, test: Source, tick: Tick
+    run: TrainedRun, test: Source, tick: Tick
 ) -> tuple[Neighbors, dict[str, Tensor]]:
     """Classify test images by their nearest training images; the errors, and who was wrong.
 
     By the trained features, and by two that a training must beat: the same network untrained,
     and standardized pixels. `tick` is called as images are done.
     """
+    (backbone, recipe), data = _backbone_and_recipe(run), run.data
     device = next(backbone.parameters()).device
     untrained = build_pair_net(recipe, data).backbone.to(device)
     nets = (backbone, untrained, Pixels(data).to(device))
@@ -123,12 +125,16 @@ class Pixels(nn.Module):
         return F.adaptive_avg_pool2d(self.normalize(images), edge).flatten(1)
 
 
-def export_features(
-    backbone: nn.Module, recipe: PretrainRecipe, parts: Mapping[str, Source], path: Path
-) -> None:
+def export_features(run: TrainedRun, parts: Mapping[str, Source], path: Path) -> None:
     """Write features [N, D] and labels [N] of each part, images as they are, for other uses."""
+    backbone, recipe = _backbone_and_recipe(run)
     tensors: dict[str, Tensor] = {}
     for name, source in parts.items():
         tensors[f"{name}_features"] = torch.cat(list(feature_parts(backbone, recipe, source))).cpu()
         tensors[f"{name}_labels"] = source.labels.cpu().clone()
     write_bytes(safetensors.torch.save(tensors), path)
+
+
+def _backbone_and_recipe(run: TrainedRun) -> tuple[nn.Module, PretrainRecipe]:
+    assert isinstance(run.recipe, PretrainRecipe), "others were refused"
+    return run.net.get_submodule("features"), run.recipe

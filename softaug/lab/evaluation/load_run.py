@@ -10,17 +10,19 @@ from torch import Tensor, nn
 
 from softaug.checks import refuse
 from softaug.lab.data.datasets import is_files
-from softaug.lab.evaluation.features import add_probe
 from softaug.lab.io import read_json
-from softaug.lab.recipes import AnyRecipe, Recipe, from_dict
+from softaug.lab.recipes.config import AnyRecipe, Recipe, steps_per_epoch
+from softaug.lab.recipes.serialize import RECIPE, from_dict
 from softaug.lab.training import checkpoint
-from softaug.lab.training.batches import steps_per_epoch
-from softaug.lab.training.command import member_folders
-from softaug.lab.training.distributed import choose_device
+from softaug.lab.training.checkpoint import CHECKPOINTS
 from softaug.lab.training.evaluate import predict
-from softaug.lab.training.run_dir import CHECKPOINTS, RECIPE
-from softaug.lab.training.setup import TrainingData, build_net, fingerprint, load_data
-from softaug.lab.training.ssl import build_pair_net
+from softaug.lab.training.setup import (
+    TrainingData,
+    build_net,
+    choose_device,
+    fingerprint,
+    load_data,
+)
 
 EMA_PREFIX = "module."
 
@@ -54,6 +56,8 @@ def runs_in(folder: Path) -> list[Path]:
     """List the runs that a folder stands for: itself, or the members of an ensemble in it."""
     if (folder / RECIPE).is_file():
         return [folder]
+    from softaug.lab.training.command import member_folders
+
     return member_folders(folder) or [folder]
 
 
@@ -74,7 +78,13 @@ def load_run(
     if found.state.get("data", fingerprint(data)) != fingerprint(data):
         remedy = "restore recipe.json and the images, or train again"
         refuse(who, f"images must be those that {folder} was trained on", "others", remedy)
-    net = build_net(recipe, data) if isinstance(recipe, Recipe) else build_pair_net(recipe, data)
+    if isinstance(recipe, Recipe):
+        net = build_net(recipe, data)
+    else:
+        from softaug.lab.evaluation.features import add_probe
+        from softaug.lab.training.ssl import build_pair_net
+
+        net = build_pair_net(recipe, data)
     part = "ema" if "ema" in found.state else "model"
     _load_weights(net, found.state[part], folder, who)
     layout = torch.channels_last if recipe.compute.channels_last else torch.contiguous_format

@@ -17,10 +17,9 @@ from torch import Tensor
 from softaug.checks import check_choice, check_whole, refuse
 from softaug.draws import DrawKey
 from softaug.lab.data.datasets import FOLDER, find_dataset
-from softaug.lab.data.decoding import open_upright, to_tensor
+from softaug.lab.data.decoding import open_image, open_upright, to_tensor
 from softaug.lab.data.folder import read_image
 from softaug.lab.data.images import IMAGENET_MEAN
-from softaug.lab.data.jpeg import open_image
 from softaug.lab.data.windows import refuse_file
 from softaug.lab.recipes.augment import (
     WINDOWS,

@@ -7,6 +7,7 @@ it runs is not part of it. No torch is loaded here.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -186,6 +187,11 @@ class EpochPlan(Protocol):
     def batch(self) -> int: ...
     @property
     def seed(self) -> int: ...
+
+
+def steps_per_epoch(num_images: int, recipe: EpochPlan) -> int:
+    """Steps that take every image once; the last one may be small."""
+    return math.ceil(num_images / recipe.batch)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from softaug.checks import check_choice, describe, nearest, refuse
 from softaug.lab.recipes.augment import Pace
 from softaug.lab.recipes.config import AnyRecipe
 
+RECIPE = "recipe.json"
 ABSENT = "(absent)"
 # What tables of recipes once did not have, oldest first, and what leaves all as it was.
 LATER: dict[str, dict[str, Any]] = {

@@ -13,7 +13,7 @@ from PIL import Image
 from softaug.checks import refuse
 from softaug.lab.data.datasets import FOLDER, data_root
 from softaug.lab.data.digits import NUM_CLASSES, split_digits
-from softaug.lab.data.load import load
+from softaug.lab.data.images import load
 from softaug.lab.io import write_json
 from softaug.lab.recipes.catalog import find
 from softaug.lab.recipes.config import AnyRecipe, Recipe

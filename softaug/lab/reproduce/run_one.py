@@ -20,9 +20,10 @@ from softaug.lab.recipes.config import AnyRecipe, Recipe
 from softaug.lab.recipes.paper_numbers import V2
 from softaug.lab.recipes.serialize import as_dict, as_of_today, differences
 from softaug.lab.training import checkpoint
+from softaug.lab.training.checkpoint import CHECKPOINTS
 from softaug.lab.training.command import train, train_members
-from softaug.lab.training.logging import METRICS
-from softaug.lab.training.run_dir import CHECKPOINTS, RESULT, RunOptions, hold, is_locked
+from softaug.lab.training.logging import METRICS, RESULT
+from softaug.lab.training.run_dir import RunOptions, hold, is_locked
 from softaug.lab.training.trainer import StoppedError
 
 WHO = "reproduce"

@@ -1,8 +1,5 @@
 """Augmented batches by step number: the same samples and draws in any number of processes."""
 
-import hashlib
-import math
-import signal
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from traceback import clear_frames
@@ -16,7 +13,7 @@ from softaug.checks import refuse
 from softaug.draws import DrawKey, send
 from softaug.lab.data.folder import FolderImages
 from softaug.lab.data.images import Images, Source
-from softaug.lab.recipes.config import EpochPlan, Recipe
+from softaug.lab.recipes.config import EpochPlan, Recipe, steps_per_epoch
 from softaug.lab.training.augmentation import (
     AnyTransform,
     Strength,
@@ -27,19 +24,10 @@ from softaug.lab.training.augmentation import (
     step_key,
 )
 from softaug.lab.training.distributed import SINGLE, DistContext
+from softaug.lab.training.setup import derive_seed, ignore_signals
 from softaug.label import MixedLabel, SoftLabel
 from softaug.mixing import take
 from softaug.transforms import WindowCrop
-
-
-def derive_seed(*numbers: int) -> int:
-    """A seed in 0..2^63 - 1 that no other numbers are likely to give.
-
-    >>> derive_seed(0, 1) == derive_seed(0, 1), derive_seed(0, 1) == derive_seed(1, 0)
-    (True, False)
-    """
-    digest = hashlib.blake2b(repr(numbers).encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big") >> 1
 
 
 def epoch_order(num: int, seed: int, epoch: int) -> Tensor:
@@ -93,11 +81,6 @@ class Steps(Dataset[B]):
         return every.tensor_split(self.context.world_size)[self.context.rank]
 
 
-def steps_per_epoch(num_images: int, recipe: EpochPlan) -> int:
-    """Steps that take every image once; the last one may be small."""
-    return math.ceil(num_images / recipe.batch)
-
-
 def _check_shares(num: int, batch: int, count: int, least: int) -> None:
     for size in (min(num, batch), num % batch or batch):
         if size < count * least:
@@ -146,12 +129,6 @@ def _until_it_fails(coming: Iterator[B]) -> Iterator[B]:
         raise
     finally:
         del coming
-
-
-def ignore_signals(worker: int) -> None:
-    """Leave it to the run what a signal to all of them means; a worker ends with it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 class Batch(NamedTuple):

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import safetensors.torch
 from torch import Tensor
 
+CHECKPOINTS = "checkpoints"
 MAX_CHECKPOINTS = 2
 MANIFEST = "manifest.json"
 STATE = "state.json"

@@ -14,11 +14,10 @@ from rich.console import Console
 from softaug.checks import refuse
 from softaug.lab.recipes import AnyRecipe, PretrainRecipe, Recipe, as_dict, find, from_dict
 from softaug.lab.training import checkpoint
+from softaug.lab.training.checkpoint import CHECKPOINTS
 from softaug.lab.training.distributed import SINGLE, DistContext, init_distributed
-from softaug.lab.training.logging import environment
+from softaug.lab.training.logging import RESULT, environment
 from softaug.lab.training.run_dir import (
-    CHECKPOINTS,
-    RESULT,
     RunOptions,
     check_recipe,
     lock_run_dir,

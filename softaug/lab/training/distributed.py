@@ -12,6 +12,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from softaug.checks import refuse
+from softaug.lab.training.setup import choose_device
 
 T = TypeVar("T")
 
@@ -111,19 +112,6 @@ def init_distributed(device: str = "auto") -> Iterator[DistContext]:
         raise
     finally:
         dist.destroy_process_group()
-
-
-def choose_device(name: str) -> torch.device:
-    """Return the device called `name`; "auto" is a CUDA device where there is one, else the CPU."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as missing:
-        reason = str(missing).splitlines()[0]
-        refuse("train", "device must be one that torch has here", name, f"torch says: {reason}")
-    return device
 
 
 def _choose_local_device(name: str) -> torch.device:

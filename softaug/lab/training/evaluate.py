@@ -1,16 +1,20 @@
 """Predictions of a network on whole data sets, in the recipe's precision."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
 from softaug.lab.data.images import Images, Source
-from softaug.lab.training.batches import ignore_signals
-from softaug.lab.training.distributed import SINGLE, DistContext
 from softaug.lab.training.logging import num_cores
+from softaug.lab.training.setup import ignore_signals
+
+if TYPE_CHECKING:
+    from softaug.lab.training.distributed import DistContext
 
 CHUNK = 500  # images of CIFAR's size; fewer large ones
 CHUNK_PIXELS = CHUNK * 32 * 32
@@ -40,18 +44,19 @@ def predict_all(
     net: nn.Module,
     source: Source,
     precision: str = "float32",
-    context: DistContext = SINGLE,
+    context: DistContext | None = None,
     workers: int = 0,
 ) -> Tensor:
     """Predict for all images of a source, [N, C] in every process; processes share the images."""
     net.eval()
     num = len(source.labels)
-    first, last = (num * rank // context.world_size for rank in (context.rank, context.rank + 1))
+    rank, world_size = (context.rank, context.world_size) if context else (0, 1)
+    first, last = (num * place // world_size for place in (rank, rank + 1))
     chunks = Chunks(source, first, last)
     mine = torch.cat([predict(net, images, precision) for images in chunks.read(workers)])
     everyone = mine.new_zeros(num, mine.shape[1])
     everyone[first:last] = mine
-    return context.all_reduce(everyone)
+    return context.all_reduce(everyone) if context else everyone
 
 
 class Chunks(Dataset[Tensor]):
@@ -71,14 +76,9 @@ class Chunks(Dataset[Tensor]):
 
     def read(self, workers: int) -> Iterator[Tensor]:
         """Iterate over the chunks in order, read ahead by so many processes."""
-        return iter(
-            DataLoader(
-                self,
-                batch_size=None,
-                num_workers=min(workers, len(self)),
-                worker_init_fn=ignore_signals,
-            )
-        )
+        num = min(workers, len(self))
+        loader = DataLoader(self, None, num_workers=num, worker_init_fn=ignore_signals)
+        return iter(loader)
 
 
 def chunks(source: Source, workers: int) -> Iterator[Tensor]:

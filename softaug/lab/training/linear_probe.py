@@ -16,10 +16,10 @@ from softaug.draws import DrawKey, send
 from softaug.lab.data.folder import FolderImages
 from softaug.lab.data.images import Source
 from softaug.lab.recipes.config import Compute, Optim, PretrainRecipe
-from softaug.lab.training.batches import Steps, derive_seed, on_device
+from softaug.lab.training.batches import Steps, on_device
 from softaug.lab.training.distributed import DistContext
 from softaug.lab.training.evaluate import chunks, predict, workers_for
-from softaug.lab.training.setup import TrainingData
+from softaug.lab.training.setup import TrainingData, derive_seed
 from softaug.lab.training.ssl import edge_of
 from softaug.lab.training.trainer import Losses, Task, Trainer
 from softaug.transforms import HorizontalFlip, UniformResizedCrop

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils.tensorboard import SummaryWriter
 
 import softaug
 from softaug.lab.io import write_text
 
 METRICS = "metrics.jsonl"
+RESULT = "result.json"
 
 
 class MetricLogger:
@@ -30,6 +30,8 @@ class MetricLogger:
         self._path = folder / METRICS
         earlier = [row for row in read_metrics(folder) if row["step"] <= step]
         write_text("".join(json.dumps(row) + "\n" for row in earlier), self._path)
+        from torch.utils.tensorboard import SummaryWriter  # a second to import
+
         self._events = SummaryWriter(str(folder / "tensorboard"), purge_step=step + 1)
 
     def log(self, row: dict[str, Any]) -> None:

@@ -15,11 +15,10 @@ from filelock import FileLock, Timeout
 from softaug.checks import check_whole, refuse
 from softaug.lab.io import write_json
 from softaug.lab.recipes.config import AnyRecipe
-from softaug.lab.recipes.serialize import as_dict, as_of_today, differences
+from softaug.lab.recipes.serialize import RECIPE, as_dict, as_of_today, differences
+from softaug.lab.training.checkpoint import CHECKPOINTS
+from softaug.lab.training.logging import RESULT
 
-RECIPE = "recipe.json"
-RESULT = "result.json"
-CHECKPOINTS = "checkpoints"
 TRACE = "trace.json"
 LOCK = ".lock"
 LOCK_SECONDS = 0.2  # to wait for a lock: `is_locked` holds it for a moment, which must not refuse

@@ -1,27 +1,49 @@
-"""From a recipe to data, network and machine."""
+"""From a recipe to data, network and machine.
+
+An evaluation starts here too: what only training needs is imported where it is used.
+"""
+
+from __future__ import annotations
 
 import hashlib
 import json
 import os
+import signal
 from collections import OrderedDict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import nn
 
-from softaug.lab.data.folder import check_files
-from softaug.lab.data.images import ImageData, Images, Source, channel_stats, hold_out
-from softaug.lab.data.load import load, split_train_eval
-from softaug.lab.data.prior import read_prior
-from softaug.lab.models import Normalize, create
+from softaug.checks import refuse
+from softaug.lab.data.images import (
+    ImageData,
+    Images,
+    Source,
+    channel_stats,
+    hold_out,
+    load,
+    split_train_eval,
+)
+from softaug.lab.models.backbone import Normalize
+from softaug.lab.models.registry import create
 from softaug.lab.recipes.config import AnyRecipe, DataSpec, LossSpec, Recipe
-from softaug.lab.training.batches import derive_seed
 from softaug.lab.training.logging import num_cores, warm_allocator
-from softaug.lab.training.run_dir import RunOptions
-from softaug.losses import SoftLoss
-from softaug.online_smoothing import OnlineSmoothing
-from softaug.transforms.curves import find_curves_file
+
+if TYPE_CHECKING:
+    from softaug.lab.training.run_dir import RunOptions
+    from softaug.losses import SoftLoss
+
+
+def derive_seed(*numbers: int) -> int:
+    """A seed in 0..2^63 - 1 that no other numbers are likely to give.
+
+    >>> derive_seed(0, 1) == derive_seed(0, 1), derive_seed(0, 1) == derive_seed(1, 0)
+    (True, False)
+    """
+    digest = hashlib.blake2b(repr(numbers).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1
 
 
 class TrainingData(NamedTuple):
@@ -48,7 +70,7 @@ def load_data(recipe: AnyRecipe, data_dir: Path | None) -> TrainingData:
         data, per_class=spec.per_class, validation=spec.validation, seed=spec.seed
     )
     train, held_out = _for_pacer(recipe, train)
-    check_files(measured)  # else a broken one would end the run after its first epoch
+    _check_files(measured)  # else a broken one would end the run after its first epoch
     mean, sd = channel_stats(train)
     split = "validation" if spec.validation else "test"
     return TrainingData(train, measured, split, data.class_names, mean, sd, held_out)
@@ -60,8 +82,16 @@ def _for_pacer(recipe: AnyRecipe, train: Source) -> tuple[Source, Source | None]
     if not num:
         return train, None
     rest, held_out = hold_out(train, num, recipe.data.seed)
-    check_files(held_out)
+    _check_files(held_out)
     return rest, held_out
+
+
+def _check_files(source: Source) -> None:
+    """Refuse broken files before anything is trained; images in memory were checked when read."""
+    if not isinstance(source, Images):
+        from softaug.lab.data.folder import check_files
+
+        check_files(source)
 
 
 def build_net(recipe: Recipe, data: TrainingData) -> nn.Module:
@@ -84,6 +114,10 @@ def num_workers(options: RunOptions, source: Source) -> int:
 
 def build_loss(spec: LossSpec, class_names: tuple[str, ...]) -> SoftLoss:
     """The loss of each sample."""
+    from softaug.lab.data.prior import read_prior
+    from softaug.losses import SoftLoss
+    from softaug.online_smoothing import OnlineSmoothing
+
     online = spec.online_smoothing
     return SoftLoss(
         soften=spec.soften,
@@ -110,6 +144,8 @@ def fingerprint(data: TrainingData) -> dict[str, Any]:
 
 def files_sha256(recipe: Recipe) -> dict[str, str]:
     """What tells that the files which a recipe names are still the same."""
+    from softaug.transforms.curves import find_curves_file
+
     curves, prior = recipe.augment.curves, recipe.loss.prior
     files = {} if curves in (None, "naive") else {"augment.curves": find_curves_file(str(curves))}
     if prior not in ("uniform", "coarse"):
@@ -117,6 +153,25 @@ def files_sha256(recipe: Recipe) -> dict[str, str]:
     return {
         setting: hashlib.sha256(file.read_bytes()).hexdigest() for setting, file in files.items()
     }
+
+
+def choose_device(name: str) -> torch.device:
+    """Return the device called `name`; "auto" is a CUDA device where there is one, else the CPU."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as missing:
+        reason = str(missing).splitlines()[0]
+        refuse("train", "device must be one that torch has here", name, f"torch says: {reason}")
+    return device
+
+
+def ignore_signals(worker: int) -> None:
+    """Leave it to the run what a signal to all of them means; a worker ends with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 def prepare_machine(recipe: AnyRecipe, options: RunOptions) -> None:

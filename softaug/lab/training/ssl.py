@@ -20,10 +20,10 @@ from softaug.lab.models import (
     simsiam_loss,
 )
 from softaug.lab.recipes.config import PretrainRecipe, SimSiamSpec, ViewsSpec
-from softaug.lab.training.batches import Steps, derive_seed, on_device
+from softaug.lab.training.batches import Steps, on_device
 from softaug.lab.training.distributed import SINGLE, DistContext
 from softaug.lab.training.evaluate import predict_all
-from softaug.lab.training.setup import TrainingData
+from softaug.lab.training.setup import TrainingData, derive_seed
 from softaug.lab.training.trainer import Losses, Task
 from softaug.metrics import knn_accuracy
 from softaug.pair_weights import pair_weight

@@ -17,7 +17,8 @@ from softaug.checks import NotFiniteError, refuse
 from softaug.lab.progress import Show, progress
 from softaug.lab.recipes.config import Compute, EpochPlan, Optim
 from softaug.lab.training import checkpoint
-from softaug.lab.training.batches import SkippedFiles, Steps, derive_seed, stream
+from softaug.lab.training.batches import SkippedFiles, Steps, stream
+from softaug.lab.training.checkpoint import CHECKPOINTS
 from softaug.lab.training.distributed import SINGLE, DistContext
 from softaug.lab.training.evaluate import in_precision
 from softaug.lab.training.logging import MetricLogger, profile_steps
@@ -27,8 +28,8 @@ from softaug.lab.training.optim import (
     learning_rates,
     load_optimizer_state,
 )
-from softaug.lab.training.run_dir import CHECKPOINTS, TRACE, RunOptions
-from softaug.lab.training.setup import TrainingData, fingerprint
+from softaug.lab.training.run_dir import TRACE, RunOptions
+from softaug.lab.training.setup import TrainingData, derive_seed, fingerprint
 from softaug.lab.training.signals import Interruption, catch_signals
 
 B = TypeVar("B")

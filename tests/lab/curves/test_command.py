@@ -9,8 +9,7 @@ import torch
 
 from softaug.lab.curves.command import curves_command
 from softaug.lab.data.cifar import RELEASES
-from softaug.lab.data.images import ImageData
-from softaug.lab.data.load import load
+from softaug.lab.data.images import ImageData, load
 from softaug.lab.data.prior import read_prior
 from softaug.transforms.curves import read_curves
 

@@ -19,7 +19,7 @@ from softaug.lab.curves.measure import (
     predict_classes,
 )
 from softaug.lab.evaluation.load_run import TrainedRun
-from softaug.lab.training.batches import derive_seed
+from softaug.lab.training.setup import derive_seed
 from softaug.metrics import shift_images
 from softaug.transforms.operations import OPERATIONS, apply_operation
 

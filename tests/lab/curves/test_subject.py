@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from softaug.lab.curves.measure import ImageOptions, describe_subject, find_subject
-from softaug.lab.data.load import load
+from softaug.lab.data.images import load
 
 
 def test_held_out_images_are_those_of_the_run(runs):

@@ -24,7 +24,7 @@ def test_embedded_sets_are_described_with_citation_and_license(capsys):
     assert lines[1].startswith("test: 697 images of 16 x 16 pixels")
     data("fashion-mini")
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1] == "test: 2,000 images of 32 x 32 pixels, 10 classes of 200 images"
+    assert lines[1] == "test: 2,000 images of 28 x 28 pixels, 10 classes of 200 images"
     assert lines[2].startswith("cite: 4,000 images of Xiao")
     assert lines[3].startswith("license: MIT, Zalando SE")
 

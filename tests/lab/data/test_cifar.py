@@ -14,7 +14,7 @@ from rich.console import Console
 from torchvision.datasets import CIFAR10, CIFAR100
 
 from softaug.lab.data.cifar import RELEASES, convert_from_torchvision
-from softaug.lab.data.load import load
+from softaug.lab.data.images import load
 
 needs_data = pytest.mark.skipif(
     "SOFTAUG_DATA" not in os.environ, reason="SOFTAUG_DATA names no folder with real CIFAR"

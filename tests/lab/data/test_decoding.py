@@ -9,8 +9,7 @@ from PIL import Image
 
 from softaug.lab.data import decoding
 from softaug.lab.data import decoding as pillow
-from softaug.lab.data.decoding import get_decoder, is_installed
-from softaug.lab.data.jpeg import open_image
+from softaug.lab.data.decoding import get_decoder, is_installed, open_image
 from softaug.lab.io import silent_stderr
 
 needs_nvimgcodec = pytest.mark.skipif(not is_installed(), reason="nvImageCodec is not installed")

@@ -16,7 +16,7 @@ from rich.console import Console
 from softaug.lab.data.cifar import RELEASES
 from softaug.lab.data.download import get_release
 from softaug.lab.data.fashion_mnist import RELEASES as FASHION
-from softaug.lab.data.load import load
+from softaug.lab.data.images import load
 
 ARCHIVE = "cifar-100-binary.tar.gz"
 PART = f"{ARCHIVE}.part"

@@ -9,10 +9,9 @@ import pytest
 import torch
 
 from softaug.lab.data.check import data
+from softaug.lab.data.datasets import name_classes
 from softaug.lab.data.fashion_mnist import FASHION_MNIST, parse_idx, read_idx
-from softaug.lab.data.folder import name_classes
-from softaug.lab.data.images import channel_stats
-from softaug.lab.data.load import load
+from softaug.lab.data.images import channel_stats, load
 
 PLAIN = bytes([0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 3, *range(6)])  # 2 x 3 values
 SHAPE = (2, 3)
@@ -44,7 +43,7 @@ def test_what_is_wrong_with_an_idx_file_is_named(tmp_path):
         (PLAIN[:4] + b"\xff" * 4 + PLAIN[8:], "dimensions 4,294,967,295 x 3, should be 2 x 3"),
     ):
         for pack in (bytes, gzip.compress):
-            assert opened(tmp_path / "a", pack(content)).error == error
+            assert opened(tmp_path / "a", pack(content))[1] == error
 
 
 def test_a_gzip_file_that_is_cut_or_damaged_is_named(tmp_path):
@@ -57,9 +56,9 @@ def test_a_gzip_file_that_is_cut_or_damaged_is_named(tmp_path):
         packed[:10] + b"\xff" * 20,  # no deflate block
         packed[:-8] + bytes(4) + packed[-4:],  # another checksum
     ):
-        found = opened(tmp_path / "a", content)
-        assert found.error.startswith("a broken gzip file (")
-        assert found.content == b""
+        unpacked, error = opened(tmp_path / "a", content)
+        assert error.startswith("a broken gzip file (")
+        assert unpacked == b""
 
 
 def test_no_more_is_unpacked_than_is_wanted(tmp_path):
@@ -183,6 +182,5 @@ def test_real_files_are_the_official_ones_and_hold_fashion_mini(recwarn):
     for large, small in zip(whole[:2], mini[:2], strict=True):
         pairs = zip(large.images[:, 0], large.labels.tolist(), strict=True)
         known = {(image.numpy().tobytes(), label) for image, label in pairs}
-        inner = small.images[:, 0, 2:30, 2:30].contiguous()
-        pairs = zip(inner, small.labels.tolist(), strict=True)
+        pairs = zip(small.images[:, 0], small.labels.tolist(), strict=True)
         assert {(image.numpy().tobytes(), label) for image, label in pairs} <= known

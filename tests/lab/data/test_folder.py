@@ -15,15 +15,9 @@ from torchvision.datasets import ImageFolder
 from torchvision.models import ResNet50_Weights
 
 from softaug.lab.data.check import data
-from softaug.lab.data.folder import (
-    IMAGENETTE,
-    check_files,
-    name_classes,
-    open_folder,
-    read_image,
-)
-from softaug.lab.data.images import Images, hold_out
-from softaug.lab.data.load import load
+from softaug.lab.data.datasets import IMAGENETTE, name_classes
+from softaug.lab.data.folder import check_files, open_folder, read_image
+from softaug.lab.data.images import Images, hold_out, load
 
 
 def save(path, color=(10, 20, 30), size=(8, 8)):

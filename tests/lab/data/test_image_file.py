@@ -7,8 +7,7 @@ import pytest
 import torch
 from PIL import Image
 
-from softaug.lab.data.decoding import get_decoder, is_installed
-from softaug.lab.data.jpeg import open_image, parse_header
+from softaug.lab.data.decoding import get_decoder, is_installed, open_image, parse_header
 
 WAYS = ["pillow", "nvimgcodec"] if is_installed() else ["pillow"]
 

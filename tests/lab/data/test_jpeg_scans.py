@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from softaug.lab.data.jpeg import check_scans, parse_header
+from softaug.lab.data.decoding import check_scans, parse_header
 
 END = b"\xff\xd9"
 

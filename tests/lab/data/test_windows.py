@@ -11,9 +11,8 @@ from torch.utils.data import DataLoader, Dataset
 from torchvision.transforms.v2 import RandAugment
 
 from softaug import DrawKey, SoftResizedCrop, UniformResizedCrop
-from softaug.lab.data.decoding import get_decoder, is_installed
+from softaug.lab.data.decoding import get_decoder, is_installed, open_image
 from softaug.lab.data.folder import open_folder
-from softaug.lab.data.jpeg import open_image
 from softaug.lab.data.windows import choose_jpeg_scale, decode_part, read_windows
 from softaug.transforms import (
     HorizontalFlip,

@@ -10,7 +10,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from softaug.lab.data.load import load
+from softaug.lab.data.images import load
 from softaug.lab.evaluation.evaluate import EvaluationOptions, evaluate_runs
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "training"))

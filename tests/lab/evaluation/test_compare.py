@@ -8,9 +8,8 @@ import safetensors.torch
 import torch
 
 from softaug.lab import schema
-from softaug.lab.evaluation.compare import compare_runs
+from softaug.lab.evaluation.compare import compare_runs, read_evaluation, read_predictions
 from softaug.lab.evaluation.corruptions import Corruption
-from softaug.lab.evaluation.evaluate import read_evaluation, read_predictions
 from softaug.lab.evaluation.metrics import (
     image_intervals,
     image_values,

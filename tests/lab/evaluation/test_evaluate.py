@@ -12,15 +12,14 @@ import torch
 from PIL import Image
 from rich.console import Console
 
-from softaug.lab.data.load import load
-from softaug.lab.evaluation.compare import compare_runs
+from softaug.lab.data.images import load
+from softaug.lab.evaluation.compare import compare_runs, read_evaluation
 from softaug.lab.evaluation.corruptions import make_corruptions
 from softaug.lab.evaluation.evaluate import (
     EvaluationOptions,
     Evaluator,
     evaluate_each,
     format_command,
-    read_evaluation,
 )
 from softaug.lab.evaluation.load_run import TrainedRun, load_run, runs_in
 from softaug.lab.evaluation.metrics import measure_set
@@ -271,9 +270,8 @@ def test_the_command_gives_the_same_numbers_again(measured, runs, tmp_path):
     also = f"again={runs.test / 'again.npz'}"
     options = EvaluationOptions(device="cpu", draws=1, extra_test_sets=(also,))
     console = Console(file=io.StringIO(), width=100)
-    ((folder, found),) = evaluate_each([again], options, False, None, console)
-    assert folder == again
-    assert read_evaluation(again) == found
+    assert list(evaluate_each([again], options, False, None, console)) == [again]
+    found = read_evaluation(again)
     text = found.model_dump_json().replace(str(again), str(runs.test))
     assert without_date(Evaluation.model_validate_json(text)) == without_date(measured)
 
@@ -426,7 +424,7 @@ def test_an_ensemble_goes_beside_its_first_run_or_where_it_is_told(runs, tmp_pat
     first = copy_run(runs.test, tmp_path / "first")
     wanted = out and tmp_path / out
     options = EvaluationOptions(device="cpu")
-    ((folder, _),) = evaluate_each([first, runs.test], options, True, wanted, Console(quiet=True))
+    (folder,) = evaluate_each([first, runs.test], options, True, wanted, Console(quiet=True))
     assert folder == (wanted or tmp_path / "ensemble-first")
     assert (folder / "evaluation.json").is_file()
 
@@ -466,7 +464,7 @@ def test_a_folder_of_members_is_evaluated_as_their_ensemble(of_members, monkeypa
     monkeypatch.setattr(Evaluator, "__init__", lambda self, runs, *_: opened.extend(runs))
     monkeypatch.chdir(of_members.parent)
     folders = evaluate_each([of_members], EvaluationOptions(), False, None, Console(quiet=True))
-    assert [one.folder for one in folders] == [of_members]
+    assert list(folders) == [of_members]
     assert [run.folder.name for run in opened] == ["member-seed9", "member-seed10"]
     assert read_evaluation(of_members).command == "softaug evaluate both --draws 3"
 
@@ -482,7 +480,7 @@ def test_a_folder_of_members_joins_a_larger_ensemble(of_members, runs):
     together = evaluate_each(
         [of_members, runs.test], EvaluationOptions(), True, None, Console(quiet=True)
     )
-    ((folder, _),) = together
+    (folder,) = together
     parts = [of_members / "member-seed9", of_members / "member-seed10", runs.test]
     assert folder == of_members.parent / "ensemble-both"
     assert read_evaluation(folder).command == format_command(parts, EvaluationOptions(), folder)

@@ -9,8 +9,8 @@ import tiny_runs
 import torch
 
 from softaug.lab.evaluation import features
-from softaug.lab.evaluation.compare import compare_runs
-from softaug.lab.evaluation.evaluate import EvaluationOptions, read_predictions
+from softaug.lab.evaluation.compare import compare_runs, read_predictions
+from softaug.lab.evaluation.evaluate import EvaluationOptions
 from softaug.lab.evaluation.features import measure_neighbors
 from softaug.lab.evaluation.load_run import load_run
 from softaug.lab.training.ssl import build_pair_net
@@ -119,7 +119,5 @@ def test_arms_are_compared_by_probe_and_neighbours(pairs, tmp_path):
 
 def test_every_image_that_is_looked_at_is_counted(pairs):
     run, ticks = load_run(pairs.root / "SA1", None, "cpu"), []
-    measure_neighbors(
-        run.net.features, run.recipe, run.data, run.data.measured, lambda n, note: ticks.append(n)
-    )
+    measure_neighbors(run, run.data.measured, lambda n, note: ticks.append(n))
     assert sum(ticks) == 3 * (50 + 697)

@@ -15,8 +15,8 @@ from tiny_runs import BARLOW, rows, run, tiny, tiny_pairs, weights
 
 from softaug.lab.models.registry import MODELS
 from softaug.lab.recipes import Mix, Pace, as_dict, from_dict
-from softaug.lab.training.distributed import DistContext, choose_device, init_distributed
-from softaug.lab.training.setup import build_net, load_data
+from softaug.lab.training.distributed import DistContext, init_distributed
+from softaug.lab.training.setup import build_net, choose_device, load_data
 from softaug.lab.training.supervised import Supervised
 
 LEVELS = "pacer/tables/levels"

@@ -1,6 +1,7 @@
 import torch
 
-from softaug.lab.training.batches import derive_seed, epoch_order
+from softaug.lab.training.batches import epoch_order
+from softaug.lab.training.setup import derive_seed
 
 
 def test_the_seeds_are_these_for_ever():
