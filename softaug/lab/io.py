@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from softaug.checks import refuse
 
@@ -64,23 +64,17 @@ def read_text(path: Path, who: str, remedy: str = "") -> str:
 
 def read_json(path: Path, who: str, remedy: str = "") -> Any:
     """Read a UTF-8 JSON file with finite numbers; anything else is refused."""
+    text = read_text(path, who, remedy)
     try:
-        text = read_text(path, who, remedy)
-        return json.loads(text, parse_constant=_refuse_number, parse_float=_parse_finite)
-    except (json.JSONDecodeError, _NotFiniteNumberError, RecursionError) as error:
+        return json.loads(text, parse_constant=_parse_finite, parse_float=_parse_finite)
+    except (ValueError, RecursionError) as error:
         refuse(who, "the file must be JSON with finite numbers", error, remedy)
 
 
-class _NotFiniteNumberError(Exception):
-    """A number that JSON has not."""
-
-
 def _parse_finite(text: str) -> float:
-    return float(text) if math.isfinite(float(text)) else _refuse_number(text)
-
-
-def _refuse_number(text: str) -> NoReturn:
-    raise _NotFiniteNumberError(f"{text} is no finite number")
+    if not math.isfinite(value := float(text)):
+        raise ValueError(f"{text} is no finite number")
+    return value
 
 
 @contextmanager

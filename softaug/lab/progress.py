@@ -17,43 +17,30 @@ def progress(console: Console, total: int, unit: str, before: int = 0) -> Iterat
     A bar has rate and time left. Without a terminal, each new note is a line. `before` was
     done already: it does not count for the rate.
     """
-    if console.is_terminal:
-        with _bar(console) as bar:
-            task = bar.add_task("", total=total, completed=before, unit=unit, rate=0.0)
-            started = time.monotonic()
-
-            def draw(done: int, note: str) -> None:
-                rate = (done - before) / max(time.monotonic() - started, 1e-9)
-                bar.update(task, completed=done, description=note, rate=rate)
-
-            yield draw
-    else:
-        yield _lines(console, total, unit, before)
-
-
-def _bar(console: Console) -> Progress:
-    rate = TextColumn("{task.fields[rate]:,.0f} {task.fields[unit]}/s")
-    left = TimeRemainingColumn(compact=True)
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        rate,
-        left,
-        TextColumn("left"),
-        console=console,
-    )
-
-
-def _lines(console: Console, total: int, unit: str, before: int) -> Show:
     started, last = time.monotonic(), ""
+
+    def rate(done: int) -> float:
+        return (done - before) / max(time.monotonic() - started, 1e-9)
 
     def write(done: int, note: str) -> None:
         nonlocal last
         if note == last:
             return
         last = note
-        rate = (done - before) / max(time.monotonic() - started, 1e-9)
-        left = f", {rate:,.0f} {unit}/s, {(total - done) / rate:.0f} s left" if rate else ""
+        speed = rate(done)
+        left = f", {speed:,.0f} {unit}/s, {(total - done) / speed:.0f} s left" if speed else ""
         console.print(f"{note}{left}", soft_wrap=True, markup=False, highlight=False)
 
-    return write
+    if not console.is_terminal:
+        yield write
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[rate]:,.0f} {task.fields[unit]}/s"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("left"),
+    )
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task("", total=total, completed=before, unit=unit, rate=0.0)
+        yield lambda done, note: bar.update(task, completed=done, description=note, rate=rate(done))

@@ -21,7 +21,7 @@ from softaug.lab.recipes.config import PretrainRecipe
 from softaug.lab.schema import Neighbors
 from softaug.lab.training.linear_probe import feature_parts, fit_probe
 from softaug.lab.training.setup import TrainingData
-from softaug.lab.training.ssl import NEIGHBOURS, build_pair_net
+from softaug.lab.training.ssl import NUM_NEIGHBORS, build_pair_net
 from softaug.metrics import knn_predict
 
 PROBE = "probe.safetensors"
@@ -84,7 +84,7 @@ def measure_neighbors(
     device = next(backbone.parameters()).device
     untrained = build_pair_net(recipe, data).backbone.to(device)
     nets = (backbone, untrained, Pixels(data).to(device))
-    num = min(NEIGHBOURS, len(data.train.labels))
+    num = min(NUM_NEIGHBORS, len(data.train.labels))
     wrong: dict[str, Tensor] = {}
     for (name, note), net in zip(KINDS.items(), nets, strict=True):
         known, asked = (_extract(net, recipe, part, tick, note) for part in (data.train, test))

@@ -35,19 +35,12 @@ __all__ = [
     "simsiam_loss",
 ]
 
-_MODULES = {
-    "ManifoldMixup": "manifold_mixup",
-    "Normalize": "backbone",
-    "create": "registry",
-    "default_layers": "manifold_mixup",
-    "feature_extractor": "backbone",
-    "find_stages": "manifold_mixup",
-    "resnet8": "resnet",
-}  # of every other name: ssl
-
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used (PEP 562)."""
-    if name not in __all__:
-        raise AttributeError(f"module 'softaug.lab.models' has no attribute {name!r}")
-    return getattr(import_module(f"softaug.lab.models.{_MODULES.get(name, 'ssl')}"), name)
+    if name in __all__:
+        for module in ("backbone", "manifold_mixup", "registry", "resnet", "ssl"):
+            found = import_module(f"softaug.lab.models.{module}")
+            if hasattr(found, name):
+                return getattr(found, name)
+    raise AttributeError(f"module 'softaug.lab.models' has no attribute {name!r}")

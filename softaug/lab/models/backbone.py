@@ -53,32 +53,23 @@ def feature_extractor(model: nn.Module) -> tuple[nn.Module, int]:
     >>> feature_size
     512
     """
+    part: Any
     for part in model.modules():
-        if hasattr(part, "reset_classifier"):
-            return model, _reset_classifier(part)
-    linear = [name for name, part in model.named_modules() if isinstance(part, nn.Linear)]
-    if not linear or linear[-1] == "":
+        if hasattr(part, "reset_classifier"):  # timm's: some have two, or more around it
+            part.reset_classifier(0)
+            return model, int(part.head_hidden_size)
+    names = [name for name, part in model.named_modules() if isinstance(part, nn.Linear)]
+    if not names or names[-1] == "":
         rule = "model must be a network whose last layer is linear"
         remedy = "use one of softaug.lab.models.create"
         refuse("feature_extractor", rule, type(model).__name__, remedy)
-    return model, _remove_linear(model, linear[-1])
-
-
-def _reset_classifier(network: Any) -> int:
-    """Remove the classifier of one of timm's networks: some have two, or more around it."""
-    network.reset_classifier(0)
-    return int(network.head_hidden_size)
-
-
-def _remove_linear(model: nn.Module, name: str) -> int:
-    """Replace a linear layer, and a dropout that feeds it alone, by identity."""
-    linear = model.get_submodule(name)
+    linear = model.get_submodule(names[-1])
     assert isinstance(linear, nn.Linear)
-    model.set_submodule(name, nn.Identity())
-    parent_name, _, child = name.rpartition(".")
+    model.set_submodule(names[-1], nn.Identity())
+    parent_name, _, child = names[-1].rpartition(".")
     parent = model.get_submodule(parent_name)
-    if isinstance(parent, nn.Sequential) and child not in ("", "0"):
+    if isinstance(parent, nn.Sequential) and child != "0":
         before = int(child) - 1
         if isinstance(parent[before], nn.Dropout):
             parent[before] = nn.Identity()
-    return linear.in_features
+    return model, linear.in_features

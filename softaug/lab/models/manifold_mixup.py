@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Generator, Tensor, nn
 from torch.nn.parallel import DataParallel, DistributedDataParallel
-from torch.utils.hooks import RemovableHandle
 from torchvision.models import ResNet as TorchvisionResNet
 
 from softaug.checks import check_positive, describe, nearest, refuse
@@ -41,14 +40,15 @@ def find_stages(model: nn.Module) -> tuple[str, ...]:
         layers = [f"layer{stage}" for stage in range(1, 5)]
     else:
         assert isinstance(network.blocks, nn.Sequential)
-        halving = [index for index, block in enumerate(network.blocks) if _halves_image(block)]
-        ends = [*(index - 1 for index in halving if index > 0), len(network.blocks) - 1]
-        layers = [f"blocks.{index}" for index in ends]
+        halves = [
+            any(isinstance(part, nn.Conv2d) and part.stride != (1, 1) for part in block.modules())
+            for block in network.blocks
+        ]
+        num = len(halves)
+        layers = [
+            f"blocks.{index}" for index in range(num) if index == num - 1 or halves[index + 1]
+        ]
     return tuple(f"{name}.{layer}".lstrip(".") for layer in layers)
-
-
-def _halves_image(block: nn.Module) -> bool:
-    return any(isinstance(part, nn.Conv2d) and part.stride != (1, 1) for part in block.modules())
 
 
 def default_layers(model: nn.Module) -> tuple[str, ...]:
@@ -97,16 +97,35 @@ class ManifoldMixup:
     ) -> Iterator[ManifoldParams]:
         """Mix in the forward pass of `num` samples that is called within; yield what was drawn."""
         params = self.draw(num, generator=generator, key=key)
-        mixer = _Mixer(params)
-        handle = self._register(params.layer, mixer)
+        runs = 0
+
+        def mix(values: Any) -> Tensor:
+            nonlocal runs
+            runs += 1
+            if not isinstance(values, Tensor) or values.shape[:1] != (num,):
+                rule = f"layer {params.layer!r} must give a tensor with a row for each of {num}"
+                refuse(WHO, f"{rule} samples", describe(values))
+            return mix_values(values, take(values, params.partner), params.share)
+
+        def mix_inputs(module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+            if not inputs:
+                rule = "the images must be the model's first argument, not a named one"
+                refuse(WHO, rule, "none")
+            return (mix(inputs[0]), *inputs[1:])
+
+        if params.layer == INPUT:
+            handle = self.model.register_forward_pre_hook(mix_inputs)
+        else:
+            layer = self.model.get_submodule(params.layer)
+            handle = layer.register_forward_hook(lambda module, inputs, output: mix(output))
         try:
             yield params
         finally:
             handle.remove()
-        if mixer.runs != 1:
+        if runs != 1:
             rule = f"layer {params.layer!r} must run once within mixing()"
             remedy = "call the model in it, once; compiled models skip layers' hooks"
-            refuse(WHO, rule, f"{mixer.runs} runs", remedy)
+            refuse(WHO, rule, f"{runs} runs", remedy)
 
     def draw(
         self, num: int, *, generator: Generator | None = None, key: DrawKey | None = None
@@ -120,39 +139,8 @@ class ManifoldMixup:
         """Return the labels of the batch, each with its partner's."""
         return mix_labels(labels, take(labels, params.partner), params.share)
 
-    def _register(self, layer: str, mixer: "_Mixer") -> RemovableHandle:
-        if layer == INPUT:
-            return self.model.register_forward_pre_hook(mixer.before)
-        return self.model.get_submodule(layer).register_forward_hook(mixer.after)
-
     def __repr__(self) -> str:
         return f"{WHO}(layers={self.layers}, alpha={self.alpha})"
-
-
-class _Mixer:
-    """The hooks of one forward pass."""
-
-    def __init__(self, params: ManifoldParams) -> None:
-        self.params = params
-        self.runs = 0
-
-    def before(self, module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        if not inputs:
-            refuse(WHO, "the images must be the model's first argument, not a named one", "none")
-        return (self._mix(inputs[0]), *inputs[1:])
-
-    def after(self, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> Tensor:
-        return self._mix(output)
-
-    def _mix(self, values: Any) -> Tensor:
-        partner, share, layer = self.params
-        if not isinstance(values, Tensor) or values.shape[:1] != partner.shape:
-            rule = (
-                f"layer {layer!r} must give a tensor with a row for each of {len(partner)} samples"
-            )
-            refuse(WHO, rule, describe(values))
-        self.runs += 1
-        return mix_values(values, take(values, partner), share)
 
 
 def _unwrap(model: nn.Module) -> nn.Module:

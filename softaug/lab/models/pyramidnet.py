@@ -71,23 +71,20 @@ class PyramidBottleneck(nn.Module):
 class PyramidNet(nn.Module):
     """Three stages of (depth - 2) / 9 bottlenecks; `alpha` is added to the width in all.
 
-    ShakeDrop keeps a branch with a probability that falls linearly over the blocks to
-    `last_keep`.
+    ShakeDrop keeps a branch with a probability that falls linearly over the blocks to 0.5.
     """
 
-    def __init__(
-        self, depth: int, alpha: int, num_classes: int, channels: int = 3, last_keep: float = 0.5
-    ) -> None:
+    def __init__(self, depth: int, alpha: int, num_classes: int) -> None:
         super().__init__()
         per_stage = (depth - 2) // 9
         num_blocks = 3 * per_stage
-        self.conv = nn.Conv2d(channels, FIRST_WIDTH, 3, padding=1, bias=False)
+        self.conv = nn.Conv2d(3, FIRST_WIDTH, 3, padding=1, bias=False)
         self.norm = nn.BatchNorm2d(FIRST_WIDTH)
         features, blocks = FIRST_WIDTH, []
         for index in range(1, num_blocks + 1):
             width = round(FIRST_WIDTH + alpha * index / num_blocks)
             stride = 2 if index in (per_stage + 1, 2 * per_stage + 1) else 1
-            keep = 1 - (1 - last_keep) * index / num_blocks
+            keep = 1 - 0.5 * index / num_blocks
             blocks.append(PyramidBottleneck(features, width, stride, keep))
             features = width * EXPANSION
         self.blocks = nn.Sequential(*blocks)
@@ -96,13 +93,13 @@ class PyramidNet(nn.Module):
         self.apply(initialize)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits [B, classes] of images [B, channels, H, W]."""
+        """Compute logits [B, classes] of images [B, 3, H, W]."""
         out = self.blocks(self.norm(self.conv(x)))
         out = F.relu(self.last_norm(out))
         logits: Tensor = self.linear(out.mean((2, 3)))
         return logits
 
 
-def pyramidnet272(num_classes: int, channels: int = 3) -> PyramidNet:
-    """The paper's PyramidNet-272 (alpha 200) with ShakeDrop: 26.29 M parameters at 100 classes."""
-    return PyramidNet(272, 200, num_classes, channels)
+def pyramidnet272(num_classes: int) -> PyramidNet:
+    """Build the paper's PyramidNet-272 with ShakeDrop: 26.29 M parameters at 100 classes."""
+    return PyramidNet(272, 200, num_classes)

@@ -7,6 +7,7 @@ entry here and a file with a function of the number of classes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,18 @@ def create(name: str, num_classes: int) -> nn.Module:
 
     check_num_classes("create", num_classes)
     check_model_name("create", "name", name)
-    model: nn.Module = _build(name, num_classes)
+    entry = MODELS.get(name, name)
+    if not isinstance(entry, str):
+        return entry(num_classes)
+    if entry.startswith(TIMM):
+        build = partial(_import_timm("create").create_model, entry.removeprefix(TIMM))
+    elif entry.startswith(TORCHVISION):
+        get_model = import_module("torchvision.models").get_model
+        build = partial(get_model, entry.removeprefix(TORCHVISION))
+    else:
+        module, _, function = entry.partition(".")
+        build = getattr(import_module(f"softaug.lab.models.{module}"), function)
+    model: nn.Module = build(num_classes=num_classes)
     return model
 
 
@@ -59,20 +71,6 @@ def check_model_name(who: str, what: str, name: str) -> None:
     if short not in known:
         rule = "NAME in timm:NAME must be one of timm.list_models()"
         refuse(who, rule, repr(short), nearest(short, known))
-
-
-def _build(name: str, num_classes: int) -> Any:
-    if name.startswith(TIMM):
-        timm = _import_timm("create")
-        return timm.create_model(name.removeprefix(TIMM), num_classes=num_classes)
-    entry = MODELS[name]
-    if not isinstance(entry, str):
-        return entry(num_classes)
-    if entry.startswith(TORCHVISION):
-        get_model = import_module("torchvision.models").get_model
-        return get_model(entry.removeprefix(TORCHVISION), num_classes=num_classes)
-    module, _, function = entry.partition(".")
-    return getattr(import_module(f"softaug.lab.models.{module}"), function)(num_classes)
 
 
 def _import_timm(who: str) -> Any:

@@ -70,11 +70,10 @@ class ResNet(nn.Module):
         depths: Sequence[int],
         widths: Sequence[int],
         num_classes: int,
-        channels: int = 3,
         stem_stride: int = 1,
     ) -> None:
         super().__init__()
-        self.conv = nn.Conv2d(channels, widths[0], 3, stem_stride, padding=1, bias=False)
+        self.conv = nn.Conv2d(3, widths[0], 3, stem_stride, padding=1, bias=False)
         self.norm = nn.BatchNorm2d(widths[0])
         features, blocks = widths[0], []
         for stage, (depth, width) in enumerate(zip(depths, widths, strict=True)):
@@ -87,46 +86,45 @@ class ResNet(nn.Module):
         self.apply(initialize)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits [B, classes] of images [B, channels, H, W]."""
+        """Compute logits [B, classes] of images [B, 3, H, W]."""
         out = self.blocks(F.relu(self.norm(self.conv(x))))
         logits: Tensor = self.linear(out.mean((2, 3)))
         return logits
 
 
-def resnet8(num_classes: int, channels: int = 3, width: int = 16) -> ResNet:
-    """Three stages of one basic block; 78 thousand parameters at width 16."""
-    return ResNet(BasicBlock, (1, 1, 1), (width, 2 * width, 4 * width), num_classes, channels)
+def resnet8(num_classes: int) -> ResNet:
+    """Build a network of three stages of one basic block: 78 thousand parameters."""
+    return ResNet(BasicBlock, (1, 1, 1), (16, 32, 64), num_classes)
 
 
-def resnet8_s2(num_classes: int, channels: int = 3, width: int = 32) -> ResNet:
-    """ResNet-8 whose stem halves the image: for experiments on a CPU."""
-    widths = (width, 2 * width, 4 * width)
-    return ResNet(BasicBlock, (1, 1, 1), widths, num_classes, channels, stem_stride=2)
+def resnet8_s2(num_classes: int) -> ResNet:
+    """Build a wider ResNet-8 whose stem halves the image: for experiments on a CPU."""
+    return ResNet(BasicBlock, (1, 1, 1), (32, 64, 128), num_classes, stem_stride=2)
 
 
-def resnet8_tiny(num_classes: int, channels: int = 3) -> ResNet:
-    """ResNet-8 whose stem halves the image, half as wide: learns 2,000 images in a minute."""
-    return resnet8_s2(num_classes, channels, width=16)
+def resnet8_tiny(num_classes: int) -> ResNet:
+    """Build ResNet-8 whose stem halves the image, half as wide: learns 2,000 images in a minute."""
+    return ResNet(BasicBlock, (1, 1, 1), (16, 32, 64), num_classes, stem_stride=2)
 
 
-def resnet20(num_classes: int, channels: int = 3, width: int = 16) -> ResNet:
-    """Three stages of three basic blocks."""
-    return ResNet(BasicBlock, (3, 3, 3), (width, 2 * width, 4 * width), num_classes, channels)
+def resnet20(num_classes: int) -> ResNet:
+    """Build a network of three stages of three basic blocks."""
+    return ResNet(BasicBlock, (3, 3, 3), (16, 32, 64), num_classes)
 
 
-def resnet18(num_classes: int, channels: int = 3) -> ResNet:
-    """ResNet-18 with a 3 x 3 stem: 11.22 M parameters at 100 classes."""
-    return ResNet(BasicBlock, (2, 2, 2, 2), (64, 128, 256, 512), num_classes, channels)
+def resnet18(num_classes: int) -> ResNet:
+    """Build ResNet-18 with a 3 x 3 stem: 11.22 M parameters at 100 classes."""
+    return ResNet(BasicBlock, (2, 2, 2, 2), (64, 128, 256, 512), num_classes)
 
 
-def resnet50(num_classes: int, channels: int = 3) -> ResNet:
-    """ResNet-50 with a 3 x 3 stem: 23.71 M parameters at 100 classes."""
-    return ResNet(Bottleneck, (3, 4, 6, 3), (64, 128, 256, 512), num_classes, channels)
+def resnet50(num_classes: int) -> ResNet:
+    """Build ResNet-50 with a 3 x 3 stem: 23.71 M parameters at 100 classes."""
+    return ResNet(Bottleneck, (3, 4, 6, 3), (64, 128, 256, 512), num_classes)
 
 
-def resnet101(num_classes: int, channels: int = 3) -> ResNet:
-    """ResNet-101 with a 3 x 3 stem: 42.70 M parameters at 100 classes."""
-    return ResNet(Bottleneck, (3, 4, 23, 3), (64, 128, 256, 512), num_classes, channels)
+def resnet101(num_classes: int) -> ResNet:
+    """Build ResNet-101 with a 3 x 3 stem: 42.70 M parameters at 100 classes."""
+    return ResNet(Bottleneck, (3, 4, 23, 3), (64, 128, 256, 512), num_classes)
 
 
 class WideBlock(nn.Module):
@@ -157,9 +155,9 @@ class WideResNet(nn.Module):
     WideResNet (Zagoruyko and Komodakis 2016): BN-ReLU-Conv, without dropout.
     """
 
-    def __init__(self, depth: int, widen: int, num_classes: int, channels: int = 3) -> None:
+    def __init__(self, depth: int, widen: int, num_classes: int) -> None:
         super().__init__()
-        self.conv = nn.Conv2d(channels, 16, 3, padding=1, bias=False)
+        self.conv = nn.Conv2d(3, 16, 3, padding=1, bias=False)
         features, blocks = 16, []
         for stage in range(3):
             for index in range((depth - 4) // 6):
@@ -173,12 +171,12 @@ class WideResNet(nn.Module):
         self.apply(initialize)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits [B, classes] of images [B, channels, H, W]."""
+        """Compute logits [B, classes] of images [B, 3, H, W]."""
         out = F.relu(self.norm(self.blocks(self.conv(x))))
         logits: Tensor = self.linear(out.mean((2, 3)))
         return logits
 
 
-def wrn28_10(num_classes: int, channels: int = 3) -> WideResNet:
-    """The paper's WideResNet-28-10: 36.54 M parameters at 100 classes."""
-    return WideResNet(28, 10, num_classes, channels)
+def wrn28_10(num_classes: int) -> WideResNet:
+    """Build the paper's WideResNet-28-10: 36.54 M parameters at 100 classes."""
+    return WideResNet(28, 10, num_classes)

@@ -73,7 +73,7 @@ class SimSiam(nn.Module):
         self.predictor = nn.Sequential(*mlp([hidden, bottleneck, hidden], last_bias=True))
 
     def forward(self, first: Tensor, second: Tensor) -> SimSiamOutput:
-        """Predictions and projections of two views, [B, C, H, W] each."""
+        """Compute predictions and projections of two views, [B, C, H, W] each."""
         z1: Tensor = self.projector(self.backbone(first))
         z2: Tensor = self.projector(self.backbone(second))
         return SimSiamOutput(self.predictor(z1), self.predictor(z2), z1.detach(), z2.detach())
@@ -149,7 +149,7 @@ class BarlowTwins(nn.Module):
         self.projector = nn.Sequential(*mlp([feature_size, hidden, hidden, hidden]))
 
     def forward(self, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
-        """Projections of two views, [B, C, H, W] each."""
+        """Compute projections of two views, [B, C, H, W] each."""
         return self.projector(self.backbone(first)), self.projector(self.backbone(second))
 
 

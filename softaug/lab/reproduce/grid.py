@@ -36,7 +36,7 @@ from softaug.lab.reproduce.run_one import (
 )
 from softaug.lab.reproduce.status_page import INDEX, StatusPage
 from softaug.lab.reproduce.studies import Study
-from softaug.lab.training.signals import SIGNALS
+from softaug.lab.training.distributed import SIGNALS
 from softaug.lab.training.trainer import StoppedError
 
 

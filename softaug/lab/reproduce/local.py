@@ -18,8 +18,8 @@ from typing import NoReturn
 import torch
 
 from softaug.lab.reproduce.run_one import GridOptions, GridRun, Outcome, save_failure, try_run
+from softaug.lab.training.distributed import ignore_sigint
 from softaug.lab.training.logging import num_cores
-from softaug.lab.training.signals import ignore_sigint
 
 GRACE = 60  # seconds for a run to finish its step and save, when it is to stop
 

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from traceback import clear_frames
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -19,19 +19,17 @@ from softaug.lab.training.augmentation import (
     Strength,
     at_strength,
     build_transforms,
-    image_mixing,
     scheduled,
-    step_key,
 )
 from softaug.lab.training.distributed import SINGLE, DistContext
 from softaug.lab.training.setup import derive_seed, ignore_signals
 from softaug.label import MixedLabel, SoftLabel
-from softaug.mixing import take
+from softaug.mixing import BatchMix, CutMix, Mixup, take
 from softaug.transforms import WindowCrop
 
 
 def epoch_order(num: int, seed: int, epoch: int) -> Tensor:
-    """The order of `num` samples in an epoch, [num]."""
+    """Return the order of `num` samples in an epoch, [num]."""
     return torch.randperm(num, generator=torch.Generator().manual_seed(derive_seed(seed, epoch)))
 
 
@@ -53,7 +51,12 @@ class Steps(Dataset[B]):
         self.recipe, self.num, self.context = recipe, num, context
         self.steps_per_epoch = steps_per_epoch(num, recipe)
         self._order: tuple[int, Tensor] = (-1, torch.empty(0))
-        _check_shares(num, recipe.batch, context.world_size, least)
+        for size in (min(num, recipe.batch), num % recipe.batch or recipe.batch):
+            if size < context.world_size * least:
+                some = "an image" if least == 1 else f"{least} images"
+                rule = f"each of the {context.world_size} processes must get {some} in every step"
+                got = f"a step of {size} images"
+                refuse("train", rule, got, "choose another batch or fewer processes")
 
     def __len__(self) -> int:
         return self.recipe.epochs * self.steps_per_epoch
@@ -62,7 +65,7 @@ class Steps(Dataset[B]):
     def __getitem__(self, step: int) -> B: ...
 
     def index(self, step: int) -> Tensor:
-        """The samples of a step in all processes."""
+        """Return the samples of a step in all processes."""
         epoch, place = divmod(step, self.steps_per_epoch)
         if self._order[0] != epoch:
             self._order = epoch, epoch_order(self.num, self.recipe.seed, epoch)
@@ -70,58 +73,48 @@ class Steps(Dataset[B]):
         return self._order[1][start : start + self.recipe.batch]
 
     def known_from(self, first: int) -> range:
-        """The steps from `first` on that can be made now."""
+        """Return the steps from `first` on that can be made now."""
         if not self.by_epoch:
             return range(first, len(self))
         return range(first, (first // self.steps_per_epoch + 1) * self.steps_per_epoch)
 
     def rows(self, step: int) -> Tensor:
-        """Which of a step's samples are this process's."""
+        """Return which of a step's samples are this process's."""
         every = torch.arange(len(self.index(step)))
         return every.tensor_split(self.context.world_size)[self.context.rank]
 
 
-def _check_shares(num: int, batch: int, count: int, least: int) -> None:
-    for size in (min(num, batch), num % batch or batch):
-        if size < count * least:
-            some = "an image" if least == 1 else f"{least} images"
-            rule = f"each of the {count} processes must get {some} in every step"
-            got = f"a step of {size} images"
-            refuse("train", rule, got, "choose another batch or fewer processes")
-
-
 def stream(steps: Steps[B], first: int, workers: int) -> Iterator[B]:
-    """What becomes of all steps from `first` on; made ahead by `workers` processes if any.
+    """Yield all steps from `first` on; made ahead by `workers` processes if any.
 
     Where epochs depend on those before, none is begun before it is asked for, and each has
     workers of its own, which know what it depends on.
     """
     while first < len(steps):
         numbers = steps.known_from(first)
-        yield from _made(steps, numbers, workers)
+        if workers == 0:
+            yield from map(steps.__getitem__, numbers)
+        else:
+            yield from _load_ahead(steps, numbers, workers)
         first = numbers.stop
 
 
-def _made(steps: Steps[B], numbers: range, workers: int) -> Iterator[B]:
-    if workers == 0:
-        return map(steps.__getitem__, numbers)
-    loader = DataLoader(
-        steps,
-        batch_size=None,
-        sampler=numbers,
-        num_workers=workers,
-        pin_memory=steps.context.device.type == "cuda",
-        worker_init_fn=ignore_signals,
-    )
-    return _until_it_fails(iter(loader))
+def _load_ahead(steps: Steps[B], numbers: range, workers: int) -> Iterator[B]:
+    """Yield what workers make; they end with it, also when one of them refuses a file.
 
-
-def _until_it_fails(coming: Iterator[B]) -> Iterator[B]:
-    """What `coming` gives; its workers end with it, also when one of them refuses a file.
-
-    The traceback of what a worker raised holds `coming`, so its workers would live on, and at
+    The traceback of what a worker raised holds the loader, so its workers would live on, and at
     exit Python would wait for them for ever.
     """
+    coming = iter(
+        DataLoader(
+            steps,
+            batch_size=None,
+            sampler=numbers,
+            num_workers=workers,
+            pin_memory=steps.context.device.type == "cuda",
+            worker_init_fn=ignore_signals,
+        )
+    )
     try:
         yield from coming
     except Exception as broken:
@@ -142,13 +135,12 @@ class Batch(NamedTuple):
     unreadable: tuple[str, ...] = ()  # files that were skipped, and why
 
 
-class Augmented(NamedTuple):
-    """What became of some samples; without those that cannot be read, if they are skipped."""
+MIXINGS: dict[str, type[BatchMix[Any]]] = {"mixup": Mixup, "cutmix": CutMix}
 
-    images: Tensor
-    label: SoftLabel
-    sample: Tensor
-    unreadable: tuple[str, ...] = ()
+
+def step_key(recipe: Recipe, step: int) -> DrawKey:
+    """Name the draws of a step, the same in every process."""
+    return DrawKey(recipe.seed, 0, step)
 
 
 class Batches(Steps[Batch]):
@@ -167,9 +159,9 @@ class Batches(Steps[Batch]):
         context: DistContext = SINGLE,
     ) -> None:
         super().__init__(recipe, len(source.labels), context)
-        self.source = source
-        self.data_mean = data_mean
-        self.mix = image_mixing(recipe.mix)
+        self.source, self.data_mean = source, data_mean
+        kind, alpha = recipe.mix.kind, recipe.mix.alpha
+        self.mix = MIXINGS[kind](alpha) if kind in MIXINGS else None
         self.by_epoch = recipe.augment.pace.on
         self.strength = None
         self._try_transforms()
@@ -182,85 +174,76 @@ class Batches(Steps[Batch]):
     @strength.setter
     def strength(self, strength: Strength | None) -> None:
         self._strength = strength
-        self._epoch = -1  # of `_transforms`
-        self._transforms: tuple[AnyTransform, ...] = ()
+        self._transforms: tuple[int, tuple[AnyTransform, ...]] = (-1, ())  # with their epoch
 
     def transforms(self, epoch: int) -> tuple[AnyTransform, ...]:
         """Return the transforms of an epoch."""
-        if self._epoch != epoch:
-            augment = scheduled(self.recipe.augment, epoch, self.recipe.epochs)
-            own = None
+        if self._transforms[0] != epoch:
+            augment, sigma = scheduled(self.recipe.augment, epoch, self.recipe.epochs), None
             if self.strength is not None:
                 assert self.strength.epoch == epoch, "a strength holds for one epoch"
-                augment, own = at_strength(augment, self.strength), self.strength.own
-            size = self.recipe.data.size
-            self._transforms = build_transforms(augment, self.data_mean, size, own)
-            self._epoch = epoch
-        return self._transforms
+                augment, sigma = at_strength(augment, self.strength), self.strength.per_sample_sigma
+            made = build_transforms(augment, self.data_mean, self.recipe.data.size, sigma)
+            self._transforms = epoch, made
+        return self._transforms[1]
 
     def _try_transforms(self) -> None:
         """Try on one image every augmentation that the schedules lead to, to refuse it now."""
         index = torch.zeros(1, dtype=torch.int64, device=self.source.labels.device)
-        images, label = self._one_image(index), self.source.labels[index]
-        augment, epochs = self.recipe.augment, self.recipe.epochs
+        augment, epochs, edge = self.recipe.augment, self.recipe.epochs, self.recipe.data.size
+        if self.recipe.data.unreadable == "refuse":
+            images = self.source.fetch(index)
+        else:
+            images = torch.zeros(1, 3, edge, edge, dtype=torch.uint8)  # the first may be broken
         first_of = {scheduled(augment, epoch, epochs): epoch for epoch in reversed(range(epochs))}
         for epoch in first_of.values():
             key = DrawKey(self.recipe.seed, 0, index)
-            apply_transforms(self.transforms(epoch), images, label, key)
-
-    def _one_image(self, index: Tensor) -> Tensor:
-        if self.recipe.data.unreadable == "refuse":
-            return self.source.fetch(index)
-        edge = self.recipe.data.size
-        return torch.zeros(1, 3, edge, edge, dtype=torch.uint8)  # the first file may be broken
+            apply_transforms(self.transforms(epoch), images, self.source.labels[index], key)
 
     def __getitem__(self, step: int) -> Batch:
         together, rows = self.index(step), self.rows(step)
-        seen = self._augment(together[rows], step)
-        if self.mix is None:
-            return Batch(step, seen.images, seen.label, seen.sample, len(together), seen.unreadable)
-        images, mixed = self._mix(step, together, rows, seen.images, seen.label)
-        return Batch(step, images, mixed, seen.sample, len(together))
+        batch = self._augment(step, together[rows], len(together))
+        return batch if self.mix is None else self._mix(batch, together, rows)
 
-    def _augment(self, sample: Tensor, step: int) -> Augmented:
+    def _augment(self, step: int, sample: Tensor, num_global: int) -> Batch:
         epoch = step // self.steps_per_epoch
         transforms, source = self.transforms(epoch), self.source
+        label: Tensor | SoftLabel
+        unreadable: tuple[str, ...] = ()
         index = send(sample, source.labels.device)
         key = DrawKey(self.recipe.seed, epoch, index)
-        if isinstance(source, FolderImages) and isinstance(transforms[0], WindowCrop):
-            return _read_windows(source, transforms, index, key)
-        images = source.fetch(index)
-        return Augmented(*apply_transforms(transforms, images, source.labels[index], key), sample)
+        if isinstance(source, FolderImages) and isinstance(crop := transforms[0], WindowCrop):
+            cut = source.windows(index, crop, key)  # decodes only what the windows show
+            sample = index = index[cut.rows]
+            images, unreadable = cut.images, cut.unreadable
+            label = crop.report(source.labels[index], cut.params)
+            key, transforms = key._replace(index=index), transforms[1:]
+        else:
+            images, label = source.fetch(index), source.labels[index]
+        images, label = apply_transforms(transforms, images, label, key)
+        return Batch(step, images, label, sample, num_global, unreadable)
 
-    def _mix(
-        self, step: int, together: Tensor, rows: Tensor, images: Tensor, label: SoftLabel
-    ) -> tuple[Tensor, MixedLabel]:
+    def _mix(self, batch: Batch, together: Tensor, rows: Tensor) -> Batch:
         """Mix the images of `rows` with others of the step, of whatever process.
 
         Another process's images are made here again: their draws are the same.
         """
         assert self.mix is not None
-        height, width = images.shape[-2:]
-        drawn = self.mix.draw(len(together), height, width, key=step_key(self.recipe, step))
-        params = take(drawn, rows)
+        assert isinstance(batch.label, SoftLabel)
+        height, width = batch.images.shape[-2:]
+        key = step_key(self.recipe, batch.step)
+        params = take(self.mix.draw(len(together), height, width, key=key), rows)
         if self.context.world_size == 1:
-            others, second = take(images, params.partner), take(label, params.partner)
+            partners = batch._replace(
+                images=take(batch.images, params.partner), label=take(batch.label, params.partner)
+            )
         else:
-            others, second, *_ = self._augment(together[params.partner], step)
-        return self.mix.apply(images, others, params), self.mix.report(label, second, params)
-
-
-def _read_windows(
-    source: FolderImages, transforms: Sequence[AnyTransform], index: Tensor, key: DrawKey
-) -> Augmented:
-    """Decode only what the windows show, then apply the other transforms."""
-    crop, *others = transforms
-    assert isinstance(crop, WindowCrop)
-    cut = source.windows(index, crop, key)
-    index = index[cut.rows]
-    label = crop.report(source.labels[index], cut.params)
-    rest = apply_transforms(others, cut.images, label, key._replace(index=index))
-    return Augmented(*rest, index, cut.unreadable)
+            partners = self._augment(batch.step, together[params.partner], len(together))
+        assert isinstance(partners.label, SoftLabel)
+        images = self.mix.apply(batch.images, partners.images, params)
+        return batch._replace(
+            images=images, label=self.mix.report(batch.label, partners.label, params)
+        )
 
 
 def apply_transforms(
@@ -274,7 +257,7 @@ def apply_transforms(
 
 
 def on_device(source: Source, device: torch.device) -> Source:
-    """The source with its images on the training device, if they are in memory."""
+    """Return the source with its images on the training device, if they are in memory."""
     if isinstance(source, Images):
         return Images(source.images.to(device), source.labels.to(device))
     return source
@@ -295,14 +278,11 @@ class SkippedFiles:
     def share(self) -> list[str]:
         """Return what is new since the last time; all processes call this together."""
         parts, self._new = self.context.all_gather_object(sorted(self._new)), set()
-        known, new = {*map(_path, self.files)}, []
+        known, new = {file.rpartition(": ")[0] for file in self.files}, []
         for file in sorted(file for part in parts for file in part):
-            if _path(file) not in known:
-                known.add(_path(file))
+            path = file.rpartition(": ")[0]
+            if path not in known:
+                known.add(path)
                 new.append(file)
         self.files += new
         return new
-
-
-def _path(file: str) -> str:
-    return file.rpartition(": ")[0]

@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 import safetensors.torch
 from torch import Tensor
 
+from softaug.lab.io import sync_folder
+
 CHECKPOINTS = "checkpoints"
 MAX_CHECKPOINTS = 2
 MANIFEST = "manifest.json"
@@ -43,20 +45,26 @@ class DamagedError(Exception):
 def save(folder: Path, step: int, state: Mapping[str, Any]) -> Path:
     """Write a checkpoint and drop all but the last two; a full disk leaves the old ones whole."""
     tensors, plain = split_tensors(state)
-    files = {f"{name}.safetensors": _packed(part) for name, part in tensors.items()}
-    files[STATE] = _json(plain)
-    files[MANIFEST] = _json({name: _sha256(content) for name, content in files.items()})
+    files = {f"{name}.safetensors": _pack(part) for name, part in tensors.items()}
+    files[STATE] = _to_json(plain)
+    hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    files[MANIFEST] = _to_json(hashes)
     final, unfinished = folder / f"step-{step:08d}", folder / f".writing-{step:08d}"
     try:
         unfinished.mkdir(parents=True)
         for name, content in files.items():
             _write(unfinished / name, content)
-        _sync(unfinished)
+        sync_folder(unfinished)
     except OSError as failed:
         shutil.rmtree(unfinished, ignore_errors=True)
-        raise OSError(failed.errno, _explain(failed, folder)) from failed
+        reason = "the disk is full" if failed.errno == errno.ENOSPC else failed.strerror
+        raise OSError(
+            failed.errno,
+            f"checkpoint: could not write to {folder}: {reason}; earlier checkpoints are whole: "
+            "make room and run the same command to go on",
+        ) from failed
     unfinished.rename(final)
-    _sync(folder)
+    sync_folder(folder)
     _prune(folder)
     return final
 
@@ -70,26 +78,20 @@ def split_tensors(state: Mapping[str, Any]) -> tuple[Tensors, dict[str, Any]]:
     ({'task': {'loss/rows': tensor([1., 1.])}}, {'step': 3, 'task': {'loss': {}}})
     """
     tensors: Tensors = {}
-    plain: dict[str, Any] = {}
-    for key, value in state.items():
-        found: dict[str, Tensor] = {}
-        plain[key] = _without_tensors(value, "", found)
-        if found:
-            tensors[key] = found
-    return tensors, plain
 
+    def remove_tensors(value: Any, *keys: str) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        plain = {}
+        for key, inner in value.items():
+            if isinstance(inner, Tensor):
+                name, *path = (*keys, str(key))
+                tensors.setdefault(name, {})[SEPARATOR.join(path)] = inner
+            else:
+                plain[str(key)] = remove_tensors(inner, *keys, str(key))
+        return plain
 
-def _without_tensors(value: Any, path: str, found: dict[str, Tensor]) -> Any:
-    """Copy nested dicts without their tensors, which are `found`."""
-    if not isinstance(value, Mapping):
-        return value
-    plain = {}
-    for key, inner in value.items():
-        if isinstance(inner, Tensor):
-            found[f"{path}{key}"] = inner
-        else:
-            plain[str(key)] = _without_tensors(inner, f"{path}{key}{SEPARATOR}", found)
-    return plain
+    return tensors, remove_tensors(state)
 
 
 def join_tensors(tensors: Tensors, plain: dict[str, Any]) -> dict[str, Any]:
@@ -119,7 +121,10 @@ def newest(folder: Path, report: Callable[[str], None] = print) -> Checkpoint | 
             damaged[path] = str(found)
             continue
         for bad, reason in damaged.items():
-            report(f"checkpoint {bad.name} is damaged ({reason}); set aside as {_set_aside(bad)}")
+            aside = bad.with_name(f"damaged-{bad.name}")  # a name that is never loaded
+            shutil.rmtree(aside, ignore_errors=True)
+            bad.rename(aside)
+            report(f"checkpoint {bad.name} is damaged ({reason}); set aside as {aside.name}")
         _prune(folder)  # a kill may have come before it was done
         return whole
     if damaged:
@@ -132,12 +137,16 @@ def newest(folder: Path, report: Callable[[str], None] = print) -> Checkpoint | 
 
 def load(path: Path) -> Checkpoint:
     """Read a checkpoint, every byte checked."""
-    files = {}
-    for name, expected in _read_manifest(path / MANIFEST).items():
-        content = _read(path / name)
-        if _sha256(content) != expected:
+    try:
+        hashes = json.loads(_read(path / MANIFEST))
+    except ValueError as failed:
+        raise DamagedError(f"{MANIFEST} is not JSON") from failed
+    if not isinstance(hashes, dict) or STATE not in hashes:
+        raise DamagedError(f"{MANIFEST} does not list the files")
+    files = {name: _read(path / name) for name in hashes}
+    for name, content in files.items():
+        if hashlib.sha256(content).hexdigest() != hashes[name]:
             raise DamagedError(f"{name} differs from its sha256")
-        files[name] = content
     tensors = {
         name.removesuffix(".safetensors"): safetensors.torch.load(content)
         for name, content in files.items()
@@ -156,25 +165,13 @@ def _prune(folder: Path) -> None:
         shutil.rmtree(old)
 
 
-def _set_aside(path: Path) -> str:
-    """Give a damaged checkpoint a name that is never loaded."""
-    aside = path.with_name(f"damaged-{path.name}")
-    shutil.rmtree(aside, ignore_errors=True)
-    path.rename(aside)
-    return aside.name
-
-
-def _packed(tensors: Mapping[str, Tensor]) -> bytes:
+def _pack(tensors: Mapping[str, Tensor]) -> bytes:
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     return safetensors.torch.save(plain)
 
 
-def _json(content: Mapping[str, Any]) -> bytes:
+def _to_json(content: Mapping[str, Any]) -> bytes:
     return (json.dumps(content, indent=1) + "\n").encode()
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -184,37 +181,8 @@ def _write(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def _sync(folder: Path) -> None:
-    """Make the names in a folder last; Windows cannot and need not."""
-    if os.name == "nt":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as failed:
         raise DamagedError(f"{path.name}: {failed.strerror}") from failed
-
-
-def _read_manifest(path: Path) -> dict[str, str]:
-    try:
-        content = json.loads(_read(path))
-    except ValueError as failed:
-        raise DamagedError(f"{path.name} is not JSON") from failed
-    if not isinstance(content, dict) or STATE not in content:
-        raise DamagedError(f"{path.name} does not list the files")
-    return content
-
-
-def _explain(failed: OSError, folder: Path) -> str:
-    reason = "the disk is full" if failed.errno == errno.ENOSPC else str(failed.strerror)
-    return (
-        f"checkpoint: could not write to {folder}: {reason}; earlier checkpoints are whole: "
-        "make room and run the same command to go on"
-    )

@@ -2,30 +2,30 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
 import torch
 import tyro
 from rich.console import Console
 
 from softaug.checks import refuse
-from softaug.lab.recipes import AnyRecipe, PretrainRecipe, Recipe, as_dict, find, from_dict
+from softaug.lab.io import write_json
+from softaug.lab.recipes import AnyRecipe, Recipe, as_dict, find, from_dict
+from softaug.lab.recipes.serialize import RECIPE
 from softaug.lab.training import checkpoint
 from softaug.lab.training.checkpoint import CHECKPOINTS
 from softaug.lab.training.distributed import SINGLE, DistContext, init_distributed
+from softaug.lab.training.evaluate import workers_for
 from softaug.lab.training.logging import RESULT, environment
 from softaug.lab.training.run_dir import (
     RunOptions,
     check_recipe,
     lock_run_dir,
-    read_result,
-    save_recipe,
-    save_result,
 )
-from softaug.lab.training.setup import TrainingData, load_data, num_workers, prepare_machine
+from softaug.lab.training.setup import TrainingData, load_data, prepare_machine
 from softaug.lab.training.ssl import SelfSupervised
 from softaug.lab.training.supervised import Supervised
 from softaug.lab.training.trainer import Trainer
@@ -44,24 +44,40 @@ def train(recipe: AnyRecipe, options: RunOptions, console: Console) -> dict[str,
         remedy = "train each of softaug.lab.training.command.members(recipe)"
         refuse("train", "a run has one network", f"{recipe.members} members", remedy)
     folder = options.folder(recipe)
+
+    def find_result() -> dict[str, Any] | None:
+        check_recipe(folder, recipe)
+        path = folder / RESULT
+        return json.loads(path.read_text()) if path.exists() else None
+
+    def begin() -> None:
+        check_recipe(folder, recipe)  # again: another process may have begun while data was read
+        write_json(as_dict(recipe), folder / RECIPE, indent=2)
+
+    def end() -> dict[str, Any]:
+        result = describe_result(recipe, trainer)
+        write_json(result, folder / RESULT, indent=2)
+        return result
+
     with init_distributed(options.device) as context:
         console = console if context.is_rank_zero else Console(quiet=True)
         prepare_machine(recipe, options)
-        result = context.run_on_rank_zero(lambda: _find_result(folder, recipe))
+        result = context.run_on_rank_zero(find_result)
         if result is not None:
             console.print(f"{folder} is finished", highlight=False, soft_wrap=True)
             return result
         data = load_data(recipe, options.data_dir)
-        task = build_task(recipe, data, context, num_workers(options, data.train))
+        workers = workers_for(data.train) if options.workers is None else options.workers
+        task = build_task(recipe, data, context, workers)
         trainer = Trainer(
             recipe, data, task, context=context, run_dir=folder, options=options, console=console
         )
         with context.enter_on_rank_zero(lock_run_dir(folder)):
-            context.run_on_rank_zero(lambda: _begin(folder, recipe))
+            context.run_on_rank_zero(begin)
             trainer.resume()
             trainer.train()
             trainer.finalize()
-            return context.run_on_rank_zero(lambda: _end(folder, recipe, trainer))
+            return context.run_on_rank_zero(end)
 
 
 def build_task(
@@ -71,22 +87,6 @@ def build_task(
     if isinstance(recipe, Recipe):
         return Supervised(recipe, data, context, workers)
     return SelfSupervised(recipe, data, context, workers)
-
-
-def _find_result(folder: Path, recipe: AnyRecipe) -> dict[str, Any] | None:
-    check_recipe(folder, recipe)
-    return read_result(folder)
-
-
-def _begin(folder: Path, recipe: AnyRecipe) -> None:
-    check_recipe(folder, recipe)  # again: another process may have begun while data was read
-    save_recipe(folder, recipe)
-
-
-def _end(folder: Path, recipe: AnyRecipe, trainer: Trainer) -> dict[str, Any]:
-    result = describe_result(recipe, trainer)
-    save_result(folder, result)
-    return result
 
 
 def describe_result(recipe: AnyRecipe, trainer: Trainer) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def describe_result(recipe: AnyRecipe, trainer: Trainer) -> dict[str, Any]:
 
 
 def members(recipe: Recipe) -> list[Recipe]:
-    """The recipe of each network; ensembles of different seeds share none.
+    """Return the recipe of each network; ensembles of different seeds share none.
 
     >>> five = Recipe("cifar10-resnet18-ensemble", "resnet18", seed=1, members=5)
     >>> [(member.name, member.seed) for member in members(five)][:2]
@@ -133,7 +133,7 @@ def members(recipe: Recipe) -> list[Recipe]:
 
 
 def train_members(recipe: Recipe, options: RunOptions, console: Console) -> list[Path]:
-    """Train each network of an ensemble in a folder inside the ensemble's; where they are."""
+    """Train each network of an ensemble in a folder inside the ensemble's; return the folders."""
     folders = []
     for member in members(recipe):
         folder = options.folder(recipe) / f"{MEMBER}{member.seed}"
@@ -144,7 +144,7 @@ def train_members(recipe: Recipe, options: RunOptions, console: Console) -> list
 
 
 def member_folders(folder: Path) -> list[Path]:
-    """The networks in an ensemble's folder, in the order of their seeds; none in another."""
+    """List the folders of an ensemble's networks in the order of their seeds."""
     found = (path for path in folder.glob(f"{MEMBER}*") if path.is_dir())
     return sorted(found, key=lambda path: (len(path.name), path.name))  # 10 after 9
 
@@ -160,20 +160,15 @@ Train a recipe; the same command again goes on where it stopped.
   softaug recipes                               all recipes"""
 
 
+R = TypeVar("R", bound=AnyRecipe)
+
+
 @dataclass(frozen=True)
-class TrainCommand:
+class Arguments(Generic[R]):
     """Train a recipe; the same command again goes on where it stopped."""
 
     options: Annotated[RunOptions, tyro.conf.arg(name="")]
-    recipe: Annotated[Recipe, tyro.conf.arg(name="")]
-
-
-@dataclass(frozen=True)
-class PretrainCommand:
-    """Train a recipe without labels; the same command again goes on where it stopped."""
-
-    options: Annotated[RunOptions, tyro.conf.arg(name="")]
-    recipe: Annotated[PretrainRecipe, tyro.conf.arg(name="")]
+    recipe: Annotated[R, tyro.conf.arg(name="")]
 
 
 class Trained(NamedTuple):
@@ -191,48 +186,35 @@ def train_command(arguments: Sequence[str]) -> Trained:
         print(USAGE)
         raise SystemExit(0 if "-h" in arguments or "--help" in arguments else 2)
     name, *changes = arguments
-    recipe, options = _override(read_recipe(name), name, changes)
+    named = read_recipe(name)
+    kind: Any = Arguments[type(named)]  # type: ignore[misc]
+    chosen = tyro.cli(
+        kind,
+        prog=f"softaug train {name}",
+        args=changes,
+        default=Arguments(RunOptions(), named),
+        config=(tyro.conf.AvoidSubcommands,),
+    )
+    recipe, options = chosen.recipe, chosen.options
     if isinstance(recipe, Recipe) and recipe.members > 1:
         return Trained(recipe, options, train_members(recipe, options, console))
     folder, result = options.folder(recipe), train(recipe, options, console)
-    summary = _summarize(result) if isinstance(recipe, Recipe) else _summarize_pairs(result, folder)
+    if isinstance(recipe, Recipe):
+        summary = (
+            f"{result['split']} error {result['error']:.2%}, NLL {result['nll']:.3f}, "
+            f"ECE {result['ece']:.2%}"
+        )
+    else:
+        summary = (
+            f"{result['split']} error of nearest neighbors {result['knn_error']:.2%}, feature std "
+            f"{result['train_feature_std']:.2f}; `softaug evaluate {folder}` trains the probe"
+        )
     console.print(f"{summary}; {folder / RESULT}", highlight=False, soft_wrap=True)
     return Trained(recipe, options, [folder])
 
 
-def _override(recipe: AnyRecipe, name: str, changes: Sequence[str]) -> tuple[AnyRecipe, RunOptions]:
-    """The recipe with the settings that the command line changes, and the options there."""
-    default = (
-        TrainCommand(RunOptions(), recipe)
-        if isinstance(recipe, Recipe)
-        else PretrainCommand(RunOptions(), recipe)
-    )
-    chosen = tyro.cli(
-        type(default),
-        prog=f"softaug train {name}",
-        args=changes,
-        default=default,
-        config=(tyro.conf.AvoidSubcommands,),
-    )
-    return chosen.recipe, chosen.options
-
-
-def _summarize(result: Mapping[str, Any]) -> str:
-    return (
-        f"{result['split']} error {result['error']:.2%}, NLL {result['nll']:.3f}, "
-        f"ECE {result['ece']:.2%}"
-    )
-
-
-def _summarize_pairs(result: Mapping[str, Any], folder: Path) -> str:
-    return (
-        f"{result['split']} error of nearest neighbours {result['knn_error']:.2%}, feature std "
-        f"{result['train_feature_std']:.2f}; `softaug evaluate {folder}` trains the probe"
-    )
-
-
 def read_recipe(name: str) -> AnyRecipe:
-    """The recipe of that name, or in that JSON file."""
+    """Return the recipe of that name, or in that JSON file."""
     if not name.endswith(".json"):
         return find(name).recipe
     path = Path(name)

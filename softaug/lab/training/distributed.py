@@ -1,10 +1,13 @@
-"""One process, or several under torchrun, on one machine or many."""
+"""One process, or several under torchrun, on one machine or many; and signals to stop them."""
 
 import os
+import signal
 import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any, TypeVar
 
 import torch
@@ -95,13 +98,13 @@ def init_distributed(device: str = "auto") -> Iterator[DistContext]:
     NCCL joins CUDA devices, gloo joins CPUs. `torchrun` gives rank and number by environment
     variables. A refusal that only a later process has is printed with its rank.
     """
-    if "RANK" not in os.environ:
-        chosen = choose_device(device)
-        if chosen.type == "cuda":
-            torch.cuda.set_device(chosen)
+    alone = "RANK" not in os.environ
+    chosen = choose_device(device) if alone else _choose_local_device(device)
+    if chosen.type == "cuda":
+        torch.cuda.set_device(chosen)
+    if alone:
         yield DistContext(0, 1, chosen)
         return
-    chosen = _choose_local_device(device)
     dist.init_process_group("nccl" if chosen.type == "cuda" else "gloo")
     context = DistContext(dist.get_rank(), dist.get_world_size(), chosen)
     try:
@@ -116,16 +119,57 @@ def init_distributed(device: str = "auto") -> Iterator[DistContext]:
 
 def _choose_local_device(name: str) -> torch.device:
     """Return the device of this process among several of a machine: the CPU, or a GPU each."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name not in ("cpu", "cuda"):
+    if name not in ("auto", "cpu", "cuda"):
         refuse("train", "device under torchrun must be auto, cpu or cuda", name)
-    if name == "cpu":
+    if name == "cpu" or (name == "auto" and not torch.cuda.is_available()):
         return torch.device("cpu")
     local_rank, num = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
     if local_rank >= num:
         remedy = f"start at most {num} processes on this machine, or use --device cpu"
         refuse("train", "each process must have a GPU of its own", f"{num} GPUs", remedy)
-    device = torch.device("cuda", local_rank)
-    torch.cuda.set_device(device)
-    return device
+    return torch.device("cuda", local_rank)
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)  # Ctrl-C; what clusters and torchrun send
+
+
+class Interruption:
+    """Whether the user or the machine wants this process to stop."""
+
+    asked = False
+
+
+@contextmanager
+def catch_signals() -> Iterator[Interruption]:
+    """Note signals to stop; a second Ctrl-C acts at once.
+
+    (Not under torchrun, which repeats to its processes the Ctrl-C that they had already.)
+    """
+    interruption = Interruption()
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if interruption.asked and number == signal.SIGINT and "RANK" not in os.environ:
+            raise KeyboardInterrupt
+        interruption.asked = True
+
+    with _handle_signals(SIGNALS, note):
+        yield interruption
+
+
+@contextmanager
+def ignore_sigint() -> Iterator[None]:
+    """Have processes started inside ignore Ctrl-C: their parent gets it, and stops them."""
+    with _handle_signals((signal.SIGINT,), signal.SIG_IGN):
+        yield
+
+
+@contextmanager
+def _handle_signals(numbers: Iterable[signal.Signals], handler: Any) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        numbers = ()  # only the main thread may handle signals
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)

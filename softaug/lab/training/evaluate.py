@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
@@ -52,21 +53,35 @@ def predict_all(
     num = len(source.labels)
     rank, world_size = (context.rank, context.world_size) if context else (0, 1)
     first, last = (num * place // world_size for place in (rank, rank + 1))
-    chunks = Chunks(source, first, last)
-    mine = torch.cat([predict(net, images, precision) for images in chunks.read(workers)])
+    parts = chunks(source, workers, first, last)
+    mine = torch.cat([predict(net, images, precision) for images in parts])
     everyone = mine.new_zeros(num, mine.shape[1])
     everyone[first:last] = mine
     return context.all_reduce(everyone) if context else everyone
 
 
-class Chunks(Dataset[Tensor]):
-    """The images from `first` to `last` of a source, in chunks of about as many pixels."""
+def chunks(
+    source: Source, workers: int, first: int = 0, last: int | None = None
+) -> Iterator[Tensor]:
+    """Iterate over the images from `first` to `last`, about 500 of CIFAR's size at a time.
 
-    def __init__(self, source: Source, first: int, last: int) -> None:
+    They are in order, and read ahead by `workers` processes if any.
+    """
+    parts = Chunks(source, range(len(source.labels))[first:last])
+    workers = min(workers, len(parts))
+    return iter(
+        DataLoader(parts, batch_size=None, num_workers=workers, worker_init_fn=ignore_signals)
+    )
+
+
+class Chunks(Dataset[Tensor]):
+    """Images of a source in chunks of about as many pixels."""
+
+    def __init__(self, source: Source, index: range) -> None:
         self.source = source
         height, width = source.fetch(torch.zeros_like(source.labels[:1])).shape[-2:]
         num = max(8, min(CHUNK, CHUNK_PIXELS // (height * width)))
-        self.parts = torch.arange(first, last).split(num)  # type: ignore[no-untyped-call]
+        self.parts = torch.tensor(index).split(num)  # type: ignore[no-untyped-call]
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -74,18 +89,9 @@ class Chunks(Dataset[Tensor]):
     def __getitem__(self, place: int) -> Tensor:
         return self.source.fetch(self.parts[place].to(self.source.labels.device))
 
-    def read(self, workers: int) -> Iterator[Tensor]:
-        """Iterate over the chunks in order, read ahead by so many processes."""
-        num = min(workers, len(self))
-        loader = DataLoader(self, None, num_workers=num, worker_init_fn=ignore_signals)
-        return iter(loader)
-
-
-def chunks(source: Source, workers: int) -> Iterator[Tensor]:
-    """Iterate over the images of a source, about 500 of CIFAR's size at a time, in order."""
-    return Chunks(source, 0, len(source.labels)).read(workers)
-
 
 def workers_for(source: Source) -> int:
     """Count the processes that read ahead: a core each for files, none for images in memory."""
-    return 0 if isinstance(source, Images) else num_cores()
+    if isinstance(source, Images):
+        return 0
+    return max(1, num_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))

@@ -19,9 +19,10 @@ from softaug.lab.recipes.config import Compute, Optim, PretrainRecipe
 from softaug.lab.training.batches import Steps, on_device
 from softaug.lab.training.distributed import DistContext
 from softaug.lab.training.evaluate import chunks, predict, workers_for
+from softaug.lab.training.logging import Losses
 from softaug.lab.training.setup import TrainingData, derive_seed
 from softaug.lab.training.ssl import edge_of
-from softaug.lab.training.trainer import Losses, Task, Trainer
+from softaug.lab.training.trainer import Task, Trainer
 from softaug.transforms import HorizontalFlip, UniformResizedCrop
 from softaug.transforms.resized_crop import resize_windows
 
@@ -82,7 +83,9 @@ class LinearProbe(Task[ProbeBatch]):
     def __init__(self, backbone: nn.Module, recipe: PretrainRecipe, data: TrainingData) -> None:
         self.backbone, self.precision = backbone.eval(), recipe.compute.precision
         self.device = next(backbone.parameters()).device
-        features = None if recipe.probe.crops else features_of(backbone, recipe, data.train)
+        features = None
+        if not recipe.probe.crops:
+            features = torch.cat(list(feature_parts(backbone, recipe, data.train)))
         self.batches = ProbeBatches(recipe, on_device(data.train, self.device), features)
         # Features are where the network is: a worker could not read them from a GPU.
         self.workers = workers_for(data.train) if features is None else 0
@@ -121,24 +124,19 @@ class ProbeBatches(Steps[ProbeBatch]):
             return ProbeBatch(self.features[send(sample, self.features.device)], sample)
         index = send(sample, self.source.labels.device)
         key = DrawKey(self.recipe.seed, step // self.steps_per_epoch, index, STREAM)
-        return ProbeBatch(self._crop(index, key), sample)
-
-    def _crop(self, index: Tensor, key: DrawKey) -> Tensor:
         if isinstance(self.source, FolderImages):
             images = self.source.windows(index, self.crop, key).images
         else:
             whole = self.source.fetch(index)
             images = resize_windows(whole, self.crop.draw(whole, key=key), self.crop.size)
-        return self.flip.apply(images, self.flip.draw(images, key=key))
-
-
-def features_of(backbone: nn.Module, recipe: PretrainRecipe, source: Source) -> Tensor:
-    """Compute the features of all images as they are, [N, D] float32, where the network is."""
-    return torch.cat(list(feature_parts(backbone, recipe, source)))
+        return ProbeBatch(self.flip.apply(images, self.flip.draw(images, key=key)), sample)
 
 
 def feature_parts(backbone: nn.Module, recipe: PretrainRecipe, source: Source) -> Iterator[Tensor]:
-    """Compute the same in chunks of about 500 images of CIFAR's size."""
+    """Compute the features of all images as they are, [B, D] float32 where the network is.
+
+    They come in chunks of about 500 images of CIFAR's size.
+    """
     backbone.eval()
     for images in chunks(source, workers_for(source)):
         yield predict(backbone, images, recipe.compute.precision)

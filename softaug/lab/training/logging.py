@@ -1,6 +1,9 @@
-"""What a run logs: metrics.jsonl and TensorBoard events, a profile, and where it ran."""
+"""What a run logs: sums over steps, metrics.jsonl, TensorBoard events, a profile, the machine."""
+
+from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import subprocess
@@ -9,15 +12,103 @@ from contextlib import contextmanager
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
+from torch import Tensor
 
 import softaug
+from softaug.checks import NotFiniteError
 from softaug.lab.io import write_text
+
+if TYPE_CHECKING:
+    from softaug.lab.training.distributed import DistContext
 
 METRICS = "metrics.jsonl"
 RESULT = "result.json"
+
+
+class Losses(NamedTuple):
+    """What a task makes of this process's share of a batch."""
+
+    losses: Tensor  # [B], or [1] where the samples have one loss together
+    metric: Tensor  # [B], what is watched beside the loss
+    num: int  # the sum of all processes' losses is divided by this
+
+
+class Totals(NamedTuple):
+    """Sums over the images of an epoch so far, in all processes."""
+
+    loss: float = 0.0
+    metric: float = 0.0  # what a task watches beside the loss, such as wrong answers
+    images: int = 0
+
+    @property
+    def mean_loss(self) -> float:
+        return self.loss / max(self.images, 1)
+
+    @property
+    def mean_metric(self) -> float:
+        return self.metric / max(self.images, 1)
+
+
+_NOTHING = Totals()
+
+
+class NonFiniteLossError(NotFiniteError):
+    """Training broke down, in all processes alike."""
+
+    reported = True  # by rank zero
+
+
+class MetricBuffer:
+    """Collects losses and metrics on the device; `flush` sums them up over all processes."""
+
+    def __init__(self, context: DistContext) -> None:
+        self.context = context
+        self._entries: list[tuple[int, Tensor, Tensor]] = []
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def add(self, step: int, sample: Tensor, found: Losses) -> None:
+        """Add what a step found of this process's samples [B]."""
+        losses = found.losses.detach().float().expand_as(found.metric)
+        table = torch.stack([losses, found.metric.float()], dim=1)  # [B, 2]
+        self._entries.append((step, sample, table))
+
+    def flush(
+        self, stop: bool, seconds: float = 0.0, before: Totals = _NOTHING
+    ) -> tuple[Totals, bool, float]:
+        """Return the sums, whether any process wants to stop, and their mean seconds for a step.
+
+        Steps are added to `before` one by one: the sum does not depend on the log interval. A
+        loss that is not finite is an error.
+        """
+        entries, self._entries = self._entries, []
+        found = torch.cat([table for *_, table in entries]).cpu().double()
+        sizes = [len(table) for *_, table in entries]
+        sums = [part.sum(0) for part in found.split(sizes)]  # type: ignore[no-untyped-call]
+        rows = torch.stack([*sums, torch.tensor([float(stop), seconds]).double()])
+        numbers = torch.tensor([*sizes, 0]).double()
+        rows = self.context.all_reduce(torch.cat([rows, numbers[:, None]], dim=1))
+        for (step, sample, table), row in zip(entries, rows, strict=False):
+            if not math.isfinite(row[0]):
+                self._refuse(step, sample, table.cpu()[:, 0], float(row[0]))
+        totals = before
+        for loss, metric, num in rows[:-1].tolist():
+            totals = Totals(totals.loss + loss, totals.metric + metric, totals.images + int(num))
+        pace = float(rows[-1, 1]) / self.context.world_size / len(entries)
+        return totals, bool(rows[-1, 0] > 0), pace
+
+    def _refuse(self, step: int, sample: Tensor, losses: Tensor, value: float) -> None:
+        parts = self.context.all_gather_object(sample[~losses.isfinite()].tolist())
+        samples = [number for part in parts for number in part]
+        shown = ", ".join(map(str, samples[:20])) + (", ..." if len(samples) > 20 else "")
+        raise NonFiniteLossError(
+            f"train: the loss of every sample must be finite, got {value} at step {step} for "
+            f"{len(samples)} samples: {shown}"
+        )
 
 
 class MetricLogger:

@@ -4,16 +4,14 @@ recipe.json, metrics.jsonl, tensorboard/, checkpoints/, and when all is done res
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock, Timeout
 
 from softaug.checks import check_whole, refuse
-from softaug.lab.io import write_json
 from softaug.lab.recipes.config import AnyRecipe
 from softaug.lab.recipes.serialize import RECIPE, as_dict, as_of_today, differences
 from softaug.lab.training.checkpoint import CHECKPOINTS
@@ -108,19 +106,3 @@ def check_recipe(folder: Path, recipe: AnyRecipe) -> None:
         lines = "".join(f"\n  {line}" for line in changed)
         rule = f"{folder} holds a run of another recipe; it must be the same to go on"
         raise ValueError(f"train: {rule}, or choose another --out{lines}")
-
-
-def save_recipe(folder: Path, recipe: AnyRecipe) -> None:
-    """Write what is trained here."""
-    write_json(as_dict(recipe), folder / RECIPE, indent=2)
-
-
-def save_result(folder: Path, result: Mapping[str, Any]) -> Path:
-    """Write what came out; the run is finished then."""
-    return write_json(result, folder / RESULT, indent=2)
-
-
-def read_result(folder: Path) -> dict[str, Any] | None:
-    """Read what came out; None if the run is not finished."""
-    path = folder / RESULT
-    return json.loads(path.read_text()) if path.exists() else None

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import signal
 from collections import OrderedDict
 from pathlib import Path
@@ -29,7 +28,7 @@ from softaug.lab.data.images import (
 from softaug.lab.models.backbone import Normalize
 from softaug.lab.models.registry import create
 from softaug.lab.recipes.config import AnyRecipe, DataSpec, LossSpec, Recipe
-from softaug.lab.training.logging import num_cores, warm_allocator
+from softaug.lab.training.logging import warm_allocator
 
 if TYPE_CHECKING:
     from softaug.lab.training.run_dir import RunOptions
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def derive_seed(*numbers: int) -> int:
-    """A seed in 0..2^63 - 1 that no other numbers are likely to give.
+    """Return a seed in 0..2^63 - 1 that no other numbers are likely to give.
 
     >>> derive_seed(0, 1) == derive_seed(0, 1), derive_seed(0, 1) == derive_seed(1, 0)
     (True, False)
@@ -59,31 +58,24 @@ class TrainingData(NamedTuple):
 
 
 def load_images(spec: DataSpec, data_dir: Path | None) -> ImageData:
-    """The data set as its makers split it, read as the recipe says."""
+    """Load the data set as its makers split it, read as the recipe says."""
     return load(spec.name, data_dir, spec.labels, spec.size, spec.resize, spec.unreadable)
 
 
 def load_data(recipe: AnyRecipe, data_dir: Path | None) -> TrainingData:
-    """The recipe's images; bad files and impossible subsets are refused."""
+    """Load the recipe's images; bad files and impossible subsets are refused."""
     spec, data = recipe.data, load_images(recipe.data, data_dir)
     train, measured = split_train_eval(
         data, per_class=spec.per_class, validation=spec.validation, seed=spec.seed
     )
-    train, held_out = _for_pacer(recipe, train)
+    held_out = None
+    if isinstance(recipe, Recipe) and recipe.augment.pace.held_out:
+        train, held_out = hold_out(train, recipe.augment.pace.held_out, spec.seed)
+        _check_files(held_out)
     _check_files(measured)  # else a broken one would end the run after its first epoch
     mean, sd = channel_stats(train)
     split = "validation" if spec.validation else "test"
     return TrainingData(train, measured, split, data.class_names, mean, sd, held_out)
-
-
-def _for_pacer(recipe: AnyRecipe, train: Source) -> tuple[Source, Source | None]:
-    """(trained on, held out): the images that a pacer watches are not trained on."""
-    num = recipe.augment.pace.held_out if isinstance(recipe, Recipe) else 0
-    if not num:
-        return train, None
-    rest, held_out = hold_out(train, num, recipe.data.seed)
-    _check_files(held_out)
-    return rest, held_out
 
 
 def _check_files(source: Source) -> None:
@@ -95,7 +87,7 @@ def _check_files(source: Source) -> None:
 
 
 def build_net(recipe: Recipe, data: TrainingData) -> nn.Module:
-    """A fresh network that takes uint8 images; its weights depend on the seed alone."""
+    """Build a fresh network that takes uint8 images; its weights depend on the seed alone."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(derive_seed(recipe.seed))
         net = create(recipe.model, len(data.class_names))
@@ -103,17 +95,8 @@ def build_net(recipe: Recipe, data: TrainingData) -> nn.Module:
     return nn.Sequential(OrderedDict(normalize=normalize, net=net))
 
 
-def num_workers(options: RunOptions, source: Source) -> int:
-    """Processes that read ahead: a core each for files, none for images in memory."""
-    if options.workers is not None:
-        return options.workers
-    if isinstance(source, Images):
-        return 0
-    return max(1, num_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
-
-
 def build_loss(spec: LossSpec, class_names: tuple[str, ...]) -> SoftLoss:
-    """The loss of each sample."""
+    """Build the loss of each sample."""
     from softaug.lab.data.prior import read_prior
     from softaug.losses import SoftLoss
     from softaug.online_smoothing import OnlineSmoothing
@@ -132,7 +115,7 @@ def build_loss(spec: LossSpec, class_names: tuple[str, ...]) -> SoftLoss:
 
 
 def fingerprint(data: TrainingData) -> dict[str, Any]:
-    """What tells that the images are still the same: their number, labels and classes."""
+    """Describe the images, to tell later if they are the same."""
     names = json.dumps(data.class_names).encode()
     labels = [source.labels.cpu().numpy().tobytes() for source in (data.train, data.measured)]
     return {
@@ -143,7 +126,7 @@ def fingerprint(data: TrainingData) -> dict[str, Any]:
 
 
 def files_sha256(recipe: Recipe) -> dict[str, str]:
-    """What tells that the files which a recipe names are still the same."""
+    """Hash the files which a recipe names."""
     from softaug.transforms.curves import find_curves_file
 
     curves, prior = recipe.augment.curves, recipe.loss.prior
@@ -175,7 +158,7 @@ def ignore_signals(worker: int) -> None:
 
 
 def prepare_machine(recipe: AnyRecipe, options: RunOptions) -> None:
-    """Threads, a warm allocator, and on GPUs kernels that give the same bits every time."""
+    """Set threads, warm the allocator; have GPUs give the same bits every time if asked to."""
     if options.threads is not None:
         torch.set_num_threads(options.threads)
     warm_allocator()

@@ -19,26 +19,25 @@ from softaug.lab.models import (
     feature_std,
     simsiam_loss,
 )
-from softaug.lab.recipes.config import PretrainRecipe, SimSiamSpec, ViewsSpec
+from softaug.lab.recipes.config import PretrainRecipe, SimSiamSpec
 from softaug.lab.training.batches import Steps, on_device
 from softaug.lab.training.distributed import SINGLE, DistContext
 from softaug.lab.training.evaluate import predict_all
+from softaug.lab.training.logging import Losses
 from softaug.lab.training.setup import TrainingData, derive_seed
-from softaug.lab.training.trainer import Losses, Task
+from softaug.lab.training.trainer import Task
 from softaug.metrics import knn_accuracy
 from softaug.pair_weights import pair_weight
 from softaug.transforms import TwoViews, Views
 from softaug.transforms.two_views import make_view_key
 
 PairNet = SimSiam | BarlowTwins
-
-
-NEIGHBOURS = 200
+NUM_NEIGHBORS = 200
 # Projections spread evenly about their mean by s have a mean cosine of 1 - s^2 from image to
 # image: 0.64 here. BatchNorm keeps projections from being equal: on 1,000 images of CIFAR-10,
 # SimSiam without its stop-gradient or its predictor came down to 0.2 to 0.5 (one run each), not
 # to 0; on a few hundred digits, in 10 to 20 epochs, to 0.5 to 0.95 only, so some are missed.
-# Unharmed networks, most of them hardly trained, had 0.73 or more.
+# Sound networks, most of them hardly trained, had 0.73 or more.
 COLLAPSED = 0.6
 
 
@@ -85,23 +84,15 @@ class SelfSupervised(Task["PairBatch"]):
 
     def evaluate(self, net: nn.Module) -> dict[str, float]:
         """Measure the error of the nearest neighbors among the training images, unaugmented."""
-        backbone, train, measured = (
-            net.get_submodule("backbone"),
-            self.data.train,
-            self.data.measured,
+        backbone, precision = net.get_submodule("backbone"), self.recipe.compute.precision
+        train, measured = self.data.train, self.data.measured
+        known, asked = (
+            predict_all(backbone, source, precision, self.context, self.workers)
+            for source in (train, measured)
         )
-        accuracy = knn_accuracy(
-            self._features(backbone, train),
-            train.labels,
-            self._features(backbone, measured),
-            measured.labels,
-            k=min(NEIGHBOURS, len(train.labels)),
-        )
+        k = min(NUM_NEIGHBORS, len(train.labels))
+        accuracy = knn_accuracy(known, train.labels, asked, measured.labels, k=k)
         return {"knn_error": 1 - float(accuracy)}
-
-    def _features(self, backbone: nn.Module, source: Source) -> Tensor:
-        precision = self.recipe.compute.precision
-        return predict_all(backbone, source, precision, self.context, self.workers)
 
     def has_fixed_lr(self, name: str) -> bool:
         method = self.recipe.method
@@ -121,7 +112,7 @@ class SelfSupervised(Task["PairBatch"]):
 
 
 def build_pair_net(recipe: PretrainRecipe, data: TrainingData) -> PairNet:
-    """A fresh network that takes two uint8 views; its weights depend on the seed alone."""
+    """Build a fresh network that takes two uint8 views; its weights depend on the seed alone."""
     method = recipe.method
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(derive_seed(recipe.seed))
@@ -151,49 +142,42 @@ class PairBatches(Steps[PairBatch]):
         self, recipe: PretrainRecipe, source: Source, context: DistContext = SINGLE
     ) -> None:
         super().__init__(recipe, len(source.labels), context, least=2)  # BatchNorm needs two
-        self.source = source
-        self.views = make_views(recipe.views, edge_of(source))
+        self.source, spec = source, recipe.views
+        self.views = TwoViews(
+            edge_of(source),
+            spec.scale,
+            spec.ratio,
+            jitter=spec.jitter,
+            jitter_p=spec.jitter_p,
+            gray_p=spec.grey_p,
+            flip_p=spec.flip_p,
+        )
 
     def __getitem__(self, step: int) -> PairBatch:
         together = self.index(step)
         sample = together[self.rows(step)]
         index = send(sample, self.source.labels.device)
         key = DrawKey(self.recipe.seed, step // self.steps_per_epoch, index)
-        return PairBatch(self._views(index, key), sample, len(together))
-
-    def _views(self, index: Tensor, key: DrawKey) -> Views:
         if isinstance(self.source, FolderImages):
-            return windows_of_files(self.source, self.views, index, key)
-        views: Views = self.views(self.source.fetch(index), key=key)
-        return views
+            views = self._decode_views(self.source, index, key)
+        else:
+            views = self.views(self.source.fetch(index), key=key)
+        return PairBatch(views, sample, len(together))
 
+    def _decode_views(self, source: FolderImages, index: Tensor, key: DrawKey) -> Views:
+        """Make both views of image files, of which only what the views show is decoded.
 
-def windows_of_files(source: FolderImages, views: TwoViews, index: Tensor, key: DrawKey) -> Views:
-    """Both views of image files, of which only what the views show is decoded.
-
-    The same views as `views` gives for the whole images, but for a grey level and for JPEGs so
-    large that they are decoded smaller.
-    """
-    cuts = [source.windows(index, views.crop, make_view_key(key, view)) for view in (0, 1)]
-    first, second = (views.finish(cut.images, view, key) for view, cut in enumerate(cuts))
-    return Views(first, second, *(cut.params.boxes for cut in cuts))
-
-
-def make_views(spec: ViewsSpec, size: int) -> TwoViews:
-    """The views of a recipe, `size` pixels an edge."""
-    return TwoViews(
-        size,
-        spec.scale,
-        spec.ratio,
-        jitter=spec.jitter,
-        jitter_p=spec.jitter_p,
-        gray_p=spec.grey_p,
-        flip_p=spec.flip_p,
-    )
+        They are those of the whole images, but for a gray level and for JPEGs so large that they
+        are decoded smaller.
+        """
+        crop = self.views.crop
+        cuts = [source.windows(index, crop, make_view_key(key, view)) for view in (0, 1)]
+        first, second = (self.views.finish(cut.images, view, key) for view, cut in enumerate(cuts))
+        return Views(first, second, *(cut.params.boxes for cut in cuts))
 
 
 def edge_of(source: Source) -> int:
-    """The edge of a source's square images."""
+    """Return the edge of a source's square images."""
     if isinstance(source, FolderImages):
         return source.size
     return int(source.fetch(source.labels.new_zeros(1)).shape[-1])

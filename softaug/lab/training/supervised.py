@@ -6,18 +6,19 @@ import torch
 from torch import Tensor, nn
 
 from softaug.lab.data.images import Source
+from softaug.lab.models import ManifoldMixup
 from softaug.lab.recipes.config import Recipe
 from softaug.lab.training.augmentation import (
     build_pacer,
-    hidden_mixing,
     pacer_metrics,
     strength_of,
 )
-from softaug.lab.training.batches import Batch, Batches, on_device
+from softaug.lab.training.batches import Batch, Batches, on_device, step_key
 from softaug.lab.training.distributed import SINGLE, DistContext
 from softaug.lab.training.evaluate import predict_all
+from softaug.lab.training.logging import Losses
 from softaug.lab.training.setup import TrainingData, build_loss, build_net, files_sha256
-from softaug.lab.training.trainer import Losses, Task
+from softaug.lab.training.trainer import Task
 from softaug.label import MixedLabel, get_main_label
 from softaug.metrics import calibration_error, error, nll
 
@@ -37,7 +38,9 @@ class Supervised(Task[Batch]):
         source = data.train if workers else on_device(data.train, context.device)
         self.batches = Batches(recipe, source, data.mean, context)
         self.net = build_net(recipe, data)
-        self.hidden = hidden_mixing(self.net, recipe)
+        self.manifold = None
+        if recipe.mix.kind == "manifold-mixup":
+            self.manifold = ManifoldMixup(self.net.get_submodule("net"), alpha=recipe.mix.alpha)
         self.criterion = build_loss(recipe.loss, data.class_names).to(context.device)
         num_classes, num_samples = len(data.class_names), len(data.train.labels)
         self.pacer = build_pacer(recipe.augment, recipe.epochs, num_classes, num_samples)
@@ -49,13 +52,15 @@ class Supervised(Task[Batch]):
     def loss(self, batch: Batch) -> Losses:
         images = batch.images.to(self.context.device, non_blocking=True)
         label = batch.label.to(self.context.device, non_blocking=True)
-        if self.hidden is None:
+        if self.manifold is None:
             logits = self.model(images)
         else:
             assert not isinstance(label, MixedLabel), "a recipe mixes images or layers, not both"
-            with self.hidden.mixing(batch.step, len(images)) as params:
+            # Partners are of the process's own images: a layer's output is nowhere else.
+            key = step_key(self.recipe, batch.step)
+            with self.manifold.mixing(len(images), key=key) as params:
                 logits = self.model(images)
-            label = self.hidden.report(label, params)
+            label = self.manifold.report(label, params)
         losses: Tensor = self.criterion(logits, label)  # [B]
         if self.criterion.base is not None:
             self.criterion.base.gather(logits, label)

@@ -1,27 +1,33 @@
 """The training loop: steps, epochs, evaluations and checkpoints of any task."""
 
-import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import torch
 from rich.console import Console
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from softaug.checks import NotFiniteError, refuse
+from softaug.checks import refuse
 from softaug.lab.progress import Show, progress
 from softaug.lab.recipes.config import Compute, EpochPlan, Optim
 from softaug.lab.training import checkpoint
 from softaug.lab.training.batches import SkippedFiles, Steps, stream
 from softaug.lab.training.checkpoint import CHECKPOINTS
-from softaug.lab.training.distributed import SINGLE, DistContext
+from softaug.lab.training.distributed import SINGLE, DistContext, Interruption, catch_signals
 from softaug.lab.training.evaluate import in_precision
-from softaug.lab.training.logging import MetricLogger, profile_steps
+from softaug.lab.training.logging import (
+    Losses,
+    MetricBuffer,
+    MetricLogger,
+    NonFiniteLossError,
+    Totals,
+    profile_steps,
+)
 from softaug.lab.training.optim import (
     build_ema,
     build_optimizer,
@@ -30,7 +36,6 @@ from softaug.lab.training.optim import (
 )
 from softaug.lab.training.run_dir import TRACE, RunOptions
 from softaug.lab.training.setup import TrainingData, derive_seed, fingerprint
-from softaug.lab.training.signals import Interruption, catch_signals
 
 B = TypeVar("B")
 FORMAT = 2  # of a checkpoint's state; 1 kept SGD's momentum by parameter, and had no number
@@ -46,14 +51,6 @@ class TrainConfig(EpochPlan, Protocol):
     def optim(self) -> Optim: ...
     @property
     def compute(self) -> Compute: ...
-
-
-class Losses(NamedTuple):
-    """What a task makes of this process's share of a batch."""
-
-    losses: Tensor  # [B], or [1] where the samples have one loss together
-    metric: Tensor  # [B], what is watched beside the loss
-    num: int  # the sum of all processes' losses is divided by this
 
 
 class Task(ABC, Generic[B]):
@@ -415,7 +412,7 @@ class Trainer:
     def _print(self, text: str) -> None:
         self.console.print(text, highlight=False, soft_wrap=True, markup=False)
 
-    def _explain(self, broken: "NonFiniteLossError") -> "NonFiniteLossError":
+    def _explain(self, broken: NonFiniteLossError) -> NonFiniteLossError:
         if self.run_dir is None:
             return broken
         saved = checkpoint.steps(self.run_dir / CHECKPOINTS)
@@ -423,83 +420,4 @@ class Trainer:
         return NonFiniteLossError(
             f"{broken}; last good checkpoint: {last}; begin a new run with a smaller optim.lr, "
             "or with optim.clip_norm"
-        )
-
-
-class Totals(NamedTuple):
-    """Sums over the images of an epoch so far, in all processes."""
-
-    loss: float = 0.0
-    metric: float = 0.0  # what a task watches beside the loss, such as wrong answers
-    images: int = 0
-
-    @property
-    def mean_loss(self) -> float:
-        return self.loss / max(self.images, 1)
-
-    @property
-    def mean_metric(self) -> float:
-        return self.metric / max(self.images, 1)
-
-    def plus(self, loss: float, metric: float, images: int) -> "Totals":
-        """Return the sums with those of a step added."""
-        return Totals(self.loss + loss, self.metric + metric, self.images + images)
-
-
-_NOTHING = Totals()
-
-
-class NonFiniteLossError(NotFiniteError):
-    """Training broke down, in all processes alike."""
-
-    reported = True  # by rank zero
-
-
-class MetricBuffer:
-    """Collects losses and metrics on the device; `flush` sums them up over all processes."""
-
-    def __init__(self, context: DistContext) -> None:
-        self.context = context
-        self._entries: list[tuple[int, Tensor, Tensor]] = []
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def add(self, step: int, sample: Tensor, found: Losses) -> None:
-        """Add what a step found of this process's samples [B]."""
-        losses = found.losses.detach().float().expand_as(found.metric)
-        table = torch.stack([losses, found.metric.float()], dim=1)  # [B, 2]
-        self._entries.append((step, sample, table))
-
-    def flush(
-        self, stop: bool, seconds: float = 0.0, before: Totals = _NOTHING
-    ) -> tuple[Totals, bool, float]:
-        """Return the sums, whether any process wants to stop, and their mean seconds for a step.
-
-        Steps are added to `before` one by one: the sum does not depend on the log interval. A
-        loss that is not finite is an error.
-        """
-        entries, self._entries = self._entries, []
-        found = torch.cat([table for *_, table in entries]).cpu().double()
-        sizes = [len(table) for *_, table in entries]
-        sums = [part.sum(0) for part in found.split(sizes)]  # type: ignore[no-untyped-call]
-        rows = torch.stack([*sums, torch.tensor([float(stop), seconds]).double()])
-        numbers = torch.tensor([*sizes, 0]).double()
-        rows = self.context.all_reduce(torch.cat([rows, numbers[:, None]], dim=1))
-        for (step, sample, table), row in zip(entries, rows, strict=False):
-            if not math.isfinite(row[0]):
-                self._refuse(step, sample, table.cpu()[:, 0], float(row[0]))
-        totals = before
-        for loss, metric, num in rows[:-1].tolist():
-            totals = totals.plus(loss, metric, int(num))
-        pace = float(rows[-1, 1]) / self.context.world_size / len(entries)
-        return totals, bool(rows[-1, 0] > 0), pace
-
-    def _refuse(self, step: int, sample: Tensor, losses: Tensor, value: float) -> None:
-        parts = self.context.all_gather_object(sample[~losses.isfinite()].tolist())
-        samples = [number for part in parts for number in part]
-        shown = ", ".join(map(str, samples[:20])) + (", ..." if len(samples) > 20 else "")
-        raise NonFiniteLossError(
-            f"train: the loss of every sample must be finite, got {value} at step {step} for "
-            f"{len(samples)} samples: {shown}"
         )

@@ -62,7 +62,7 @@ def test_a_run_without_labels_ends_with_its_neighbours_and_what_to_do_next(softa
     result = json.loads((tmp_path / "runs/pairs-seed0/result.json").read_text())
     assert result["recipe"]["weight"]["k"] == 2
     assert said.splitlines()[-1] == (
-        f"validation error of nearest neighbours {result['knn_error']:.2%}, feature std "
+        f"validation error of nearest neighbors {result['knn_error']:.2%}, feature std "
         f"{result['train_feature_std']:.2f}; `softaug evaluate runs/pairs-seed0` trains the "
         "probe; runs/pairs-seed0/result.json"
     )

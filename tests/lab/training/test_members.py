@@ -7,7 +7,7 @@ from tiny_runs import run, tiny
 from softaug.lab import cli
 from softaug.lab.training.command import member_folders, members
 
-SMALL = ["--epochs", "1", "--batch", "20", "--data.per-class", "5"]
+SMALL = ["--epochs", "1", "--batch", "20", "--data.per-class", "5", "--data.validation", "30"]
 
 
 def test_ensembles_of_different_seeds_share_no_member():

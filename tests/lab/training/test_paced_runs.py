@@ -110,7 +110,7 @@ def test_batches_are_made_at_the_strength_in_hand():
 def test_each_sample_of_a_batch_is_made_at_its_own_strength():
     made, fixed = batches(paced("by sample")), paced(augment_pace=Pace())
     own = torch.linspace(0.05, 0.3, 50, dtype=torch.float64)
-    made.strength = Strength(epoch=1, sigma=0.2, k=2.0, own=own)
+    made.strength = Strength(epoch=1, sigma=0.2, k=2.0, per_sample_sigma=own)
     found = made[STEPS]
     for row, sample in enumerate(found.sample[:5].tolist()):
         crop = replace(fixed.augment.crop, sigma=float(own[sample]), k=2.0)
@@ -124,7 +124,7 @@ def test_samples_have_the_strength_of_their_class():
     labels = torch.arange(50) % 10
     pacer.watch(20 * torch.eye(10)[labels.clamp(max=4)], labels)
     pacer.next_epoch()
-    own = strength_of(pacer, labels).own
+    own = strength_of(pacer, labels).per_sample_sigma
     assert torch.equal(own, pacer.strengths[labels])
     assert own[3] > own[7]
 

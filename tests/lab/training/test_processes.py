@@ -15,8 +15,8 @@ from tiny_runs import BARLOW, rows, run, tiny, tiny_pairs, weights
 
 from softaug.lab.models.registry import MODELS
 from softaug.lab.recipes import Mix, Pace, as_dict, from_dict
-from softaug.lab.training.distributed import DistContext, init_distributed
-from softaug.lab.training.setup import build_net, choose_device, load_data
+from softaug.lab.training.distributed import DistContext, choose_device, init_distributed
+from softaug.lab.training.setup import build_net, load_data
 from softaug.lab.training.supervised import Supervised
 
 LEVELS = "pacer/tables/levels"
@@ -66,12 +66,9 @@ def test_a_device_that_is_not_here_is_refused():
 
 PACE = Pace("held-out-gap", held_out=5, settle=0.0, most=0.4)
 RUNS = {
-    "even": {"model": "group-norm"},
     "uneven": {"model": "group-norm", "batch": 25, "epochs": 3, "data_per_class": 6},
     "batch-mean": {"model": "group-norm", "batch": 25, "loss_weighting": "batch_mean"},
-    "policy": {"model": "group-norm", "augment_policy": "randaugment"},
-    "mixup": {"model": "group-norm", "mix": Mix("mixup"), "batch": 25},
-    "cutmix": {"model": "group-norm", "mix": Mix("cutmix")},
+    "cutmix": {"model": "group-norm", "mix": Mix("cutmix"), "batch": 25},
     "online": {"model": "group-norm", "loss_online_smoothing": 0.5, "batch": 25, "epochs": 3},
     "paced": {"model": "group-norm", "epochs": 3, "augment_pace": PACE},
     "by-sample": {
@@ -79,11 +76,9 @@ RUNS = {
         "epochs": 3,
         "augment_pace": Pace("confidence-match", by="sample", settle=0.0, most=0.4),
     },
-    "norm": {"loss_online_smoothing": 0.5},
-    "average": {"optim_ema": 0.5, "epochs": 4},
+    "norm": {"loss_online_smoothing": 0.5, "optim_ema": 0.5},
 }
 PAIRS = {
-    "simsiam": {"model": "group-norm"},
     "simsiam-uneven": {"model": "group-norm", "batch": 25, "weight_mode": "SA2"},
     "barlow-uneven": {"model": "group-norm", "batch": 25, "method": BARLOW},
 }
@@ -142,31 +137,31 @@ def recipe(name):
 def train(place, name, *more, like="", act=None):
     file = place / f"{name}.recipe.json"
     file.write_text(json.dumps(as_dict(recipe(like or name))))
-    out = ["--out", str(place / name), "--threads", "1", "--checkpoint-steps", "1"]
+    out = ["--out", str(place / name), "--threads", "1"]
     return {"arguments": ["train", str(file), *out, *more], "act": act}
 
 
 @pytest.fixture(scope="module")
 def team(tmp_path_factory):
-    """One start of torchrun for all runs; then, all processes killed, a second one."""
+    """One start of torchrun whose processes are all killed; then one for all other runs."""
     place = tmp_path_factory.mktemp("team")
-    terminate, kill = ({"step": 4, "rank": rank, "signal": n} for rank, n in ((1, 15), (None, 9)))
+    kill = {"step": 4, "rank": None, "signal": 9}
+    each = ("--checkpoint-steps", "1")  # at each step processes agree whether to stop
+    killed = train(place, "killed", *each, like="norm")
+    code, broken = torchrun(place, "killed", [{**killed, "act": kill}])
+    assert code != 0, broken
+    terminate = {"step": 4, "rank": 1, "signal": 15}
     commands = [
         *(train(place, name) for name in (*RUNS, *PAIRS)),
-        train(place, "stopped", like="norm", act=terminate),
+        train(place, "stopped", *each, like="norm", act=terminate),
         train(place, "stopped", like="norm"),
-        train(place, "even", "--optim.lr", "0.05"),
-        train(place, "paced-stopped", like="paced", act=terminate),
-        train(place, "paced-stopped", like="paced"),
-        train(place, "by-sample-stopped", like="by-sample", act=terminate),
+        train(place, "uneven", "--optim.lr", "0.05"),
+        train(place, "by-sample-stopped", *each, like="by-sample", act=terminate),
         train(place, "by-sample-stopped", like="by-sample"),
+        killed,
     ]
     code, said = torchrun(place, "first", commands)
     assert code == 0, said
-    code, broken = torchrun(place, "second", [train(place, "killed", like="norm", act=kill)])
-    assert code != 0, broken
-    code, again = torchrun(place, "third", [train(place, "killed", like="norm")])
-    assert code == 0, again
     codes = [json.loads((place / f"first-rank{rank}.json").read_text()) for rank in (0, 1)]
     return Team(place, codes, said)
 
@@ -181,11 +176,23 @@ def one_thread():
 
 @pytest.mark.parametrize("name", LIKE_ONE)
 def test_two_processes_learn_what_one_learns(team, name, tmp_path, one_thread):
-    result, _ = run(tiny(**RUNS[name]), tmp_path)
-    found = json.loads((team.place / name / "result.json").read_text())
+    folder, (result, _) = team.place / name, run(recipe(name), tmp_path)
+    found = json.loads((folder / "result.json").read_text())
     assert found["processes"] == 2
     assert found["error"] == result["error"]
-    assert_alike(team.place / name, tmp_path, result, ("train_loss", "train_error", "lr"))
+    assert_alike(folder, tmp_path, result, ("train_loss", "train_error", "lr"))
+    if name in ("paced", "by-sample"):  # the very strengths
+        strengths = [(row["sigma"], row["lead"]) for row in rows(tmp_path)]
+        assert len({sigma for sigma, _ in strengths}) > 1
+    if name == "paced":
+        assert [(row["sigma"], row["lead"]) for row in rows(folder)] == strengths
+    if name == "by-sample":
+        levels = [
+            safetensors.torch.load_file(max(one.glob("checkpoints/*/task.safetensors")))[LEVELS]
+            for one in (tmp_path, folder)
+        ]
+        assert len(levels[0].unique()) > 2
+        assert torch.equal(*levels)
 
 
 def assert_alike(folder, expected, result, columns):
@@ -207,39 +214,17 @@ def test_two_processes_learn_from_pairs_what_one_learns(team, name, tmp_path, on
 
 
 def test_a_process_asked_to_stop_stops_all_and_they_go_on_later(team):
-    assert team.codes[0] == team.codes[1] == [0] * len(RUNS | PAIRS) + [130, 0, 2, 130, 0, 130, 0]
+    assert team.codes[0] == team.codes[1] == [0] * len(RUNS | PAIRS) + [130, 0, 2, 130, 0, 0]
     assert weights(team.place / "stopped") == weights(team.place / "norm")
     assert rows(team.place / "stopped") == rows(team.place / "norm")
     assert "stopped after step 5 of 6" in team.said
-    assert team.said.count("run the same command to go on") == 3
+    assert team.said.count("run the same command to go on") == 2
 
 
-def test_processes_have_the_strengths_of_one_process(team, tmp_path, one_thread):
-    run(recipe("paced"), tmp_path)
-    strengths = [(row["sigma"], row["lead"]) for row in rows(tmp_path)]
-    assert len({sigma for sigma, _ in strengths}) > 1
-    assert [(row["sigma"], row["lead"]) for row in rows(team.place / "paced")] == strengths
-
-
-def test_processes_give_each_sample_the_strengths_of_one_process(team, tmp_path, one_thread):
-    run(recipe("by-sample"), tmp_path)
-    alone, shared = (
-        safetensors.torch.load_file(max(folder.glob("checkpoints/*/task.safetensors")))
-        for folder in (tmp_path, team.place / "by-sample")
-    )
-    assert len(alone[LEVELS].unique()) > 2
-    assert torch.equal(alone[LEVELS], shared[LEVELS])
-
-
-@pytest.mark.parametrize("name", ["paced", "by-sample"])
-def test_processes_that_are_paced_and_stopped_go_on_to_the_same_bits(team, name):
-    assert weights(team.place / f"{name}-stopped") == weights(team.place / name)
-    assert rows(team.place / f"{name}-stopped") == rows(team.place / name)
-
-
-def test_processes_that_were_killed_go_on_to_the_same_bits(team):
-    assert weights(team.place / "killed") == weights(team.place / "norm")
-    assert rows(team.place / "killed") == rows(team.place / "norm")
+@pytest.mark.parametrize(("name", "like"), [("killed", "norm"), ("by-sample-stopped", "by-sample")])
+def test_processes_that_were_killed_or_stopped_go_on_to_the_same_bits(team, name, like):
+    assert weights(team.place / name) == weights(team.place / like)
+    assert rows(team.place / name) == rows(team.place / like)
 
 
 def test_a_refusal_is_said_once(team):
@@ -249,7 +234,7 @@ def test_a_refusal_is_said_once(team):
 
 
 def test_the_measured_average_is_the_saved_one(team, one_thread):
-    folder = team.place / "average"
+    folder = team.place / "norm"
     result = json.loads((folder / "result.json").read_text())
     recipe = from_dict(result["recipe"])
     data = load_data(recipe, None)

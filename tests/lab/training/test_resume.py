@@ -13,11 +13,12 @@ import torch
 from rich.console import Console
 from tiny_runs import BARLOW, STEPS, before_step, rows, run, tiny, tiny_pairs, weights
 
-from softaug.lab.recipes import Augment, UniformOffsets
+from softaug.lab.io import write_json
+from softaug.lab.recipes import Augment, UniformOffsets, as_dict
 from softaug.lab.training import checkpoint, command
 from softaug.lab.training import trainer as training
 from softaug.lab.training.checkpoint import load, steps
-from softaug.lab.training.run_dir import RunOptions, save_recipe
+from softaug.lab.training.run_dir import RECIPE, RESULT, RunOptions
 from softaug.lab.training.setup import files_sha256
 from softaug.lab.training.trainer import MetricBuffer, NonFiniteLossError, StoppedError, Trainer
 from softaug.transforms.curves import NAIVE, Curve, write_curves
@@ -206,7 +207,11 @@ def test_pairs_survive_a_crash(tmp_path, monkeypatch, changes):
 
 def test_a_crash_after_the_last_step_needs_no_step_more(unbroken, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(command, "save_result", lambda folder, result: crash())
+        write = command.write_json
+        crashing = lambda content, path, **how: (  # noqa: E731
+            crash() if path.name == RESULT else write(content, path, **how)
+        )
+        patch.setattr(command, "write_json", crashing)
         with pytest.raises(CrashError):
             run(tiny(), tmp_path)
     monkeypatch.setattr(Trainer, "train_step", None)
@@ -342,7 +347,9 @@ def test_each_epoch_is_told_where_there_is_no_terminal(tmp_path):
 def test_a_corrected_command_may_follow_one_that_made_no_step(tmp_path):
     with pytest.raises(ValueError, match="max_shift must be below the image's edge 16"):
         run(tiny(augment_crop=UniformOffsets(40)), tmp_path / "run")
-    save_recipe(tmp_path / "run", tiny(epochs=9))  # of a command that ended before its first step
+    write_json(
+        as_dict(tiny(epochs=9)), tmp_path / "run" / RECIPE
+    )  # of a command that ended before its first step
     assert run(tiny(), tmp_path / "run")[0]["error"] <= 1
 
 

@@ -1,5 +1,4 @@
 import fcntl
-import json
 import os
 from dataclasses import replace
 from threading import Timer
@@ -7,15 +6,13 @@ from threading import Timer
 import pytest
 from tiny_runs import tiny
 
-from softaug.lab.recipes import from_dict
+from softaug.lab.io import write_json
+from softaug.lab.recipes import as_dict
 from softaug.lab.training.run_dir import (
     LOCK,
     check_recipe,
     is_locked,
     lock_run_dir,
-    read_result,
-    save_recipe,
-    save_result,
 )
 
 
@@ -67,22 +64,14 @@ def test_a_short_look_at_the_lock_refuses_no_one(tmp_path):
 
 def test_the_same_recipe_is_welcome(tmp_path):
     check_recipe(tmp_path, tiny())
-    save_recipe(tmp_path, tiny())
+    write_json(as_dict(tiny()), tmp_path / "recipe.json")
     check_recipe(tmp_path, tiny())
-    assert from_dict(json.loads((tmp_path / "recipe.json").read_text())) == tiny()
 
 
 def test_another_recipe_is_refused_with_the_difference(tmp_path):
-    save_recipe(tmp_path, tiny())
+    write_json(as_dict(tiny()), tmp_path / "recipe.json")
     (tmp_path / "checkpoints/step-00000001").mkdir(parents=True)
     other = replace(tiny(optim_lr=0.05), epochs=3)
     with pytest.raises(ValueError, match="holds a run of another recipe") as refused:
         check_recipe(tmp_path, other)
     assert str(refused.value).splitlines()[1:] == ["  epochs: 2 -> 3", "  optim.lr: 0.1 -> 0.05"]
-
-
-def test_there_is_a_result_once_it_is_kept(tmp_path):
-    assert read_result(tmp_path) is None
-    save_result(tmp_path, {"error": 0.5})
-    assert read_result(tmp_path) == {"error": 0.5}
-    assert [path.name for path in tmp_path.iterdir()] == ["result.json"]

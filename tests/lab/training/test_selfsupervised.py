@@ -17,7 +17,7 @@ from softaug.lab.recipes import PretrainRecipe, SimSiamSpec, entries
 from softaug.lab.training import ssl as selfsupervised
 from softaug.lab.training.distributed import DistContext
 from softaug.lab.training.setup import load_data
-from softaug.lab.training.ssl import PairBatches, SelfSupervised, build_pair_net, make_views
+from softaug.lab.training.ssl import PairBatches, SelfSupervised, build_pair_net
 
 CPU = torch.device("cpu")
 
@@ -32,7 +32,7 @@ def test_a_batch_is_what_two_views_make_of_its_samples():
     for step in (0, 3):
         batch = found[step]
         key = DrawKey(3, step // 2, batch.sample)
-        expected = make_views(recipe.views, 16)(data.train.images[batch.sample], key=key)
+        expected = found.views(data.train.images[batch.sample], key=key)
         for part, wanted in zip(batch.views, expected, strict=True):
             assert torch.equal(part, wanted)
     assert found[0].num_global == 20
@@ -43,11 +43,12 @@ def test_views_of_files_are_those_of_the_whole_images(tmp_path):
     files = write_photos(tmp_path)
     recipe = tiny_pairs(data_name=f"folder:{tmp_path}", data_per_class=None, data_validation=0)
     recipe = replace(recipe, data=replace(recipe.data, size=32), batch=4)
-    batch = batches(recipe, load_data(recipe, None).train)[0]
+    found = batches(recipe, load_data(recipe, None).train)
+    batch = found[0]
     for place, sample in enumerate(batch.sample.tolist()):
         image = torch.from_numpy(np.array(Image.open(files[sample]))).permute(2, 0, 1)
         key = DrawKey(recipe.seed, 0, torch.tensor([sample]))
-        expected = make_views(recipe.views, 32)(image[None], key=key)
+        expected = found.views(image[None], key=key)
         assert torch.equal(batch.views.boxes_first[place], expected.boxes_first[0])
         assert torch.equal(batch.views.boxes_second[place], expected.boxes_second[0])
         for part, wanted in zip(batch.views[:2], expected[:2], strict=True):

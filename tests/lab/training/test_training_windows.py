@@ -59,7 +59,7 @@ def test_windows_are_drawn_at_the_strength_of_each_file(tmp_path):
     files = write_photos(tmp_path)
     found = batches(small(tmp_path))
     own = torch.tensor([1e-3, 0.4], dtype=torch.float64).repeat(12)
-    found.strength = Strength(epoch=0, sigma=0.2, k=2.0, own=own)
+    found.strength = Strength(epoch=0, sigma=0.2, k=2.0, per_sample_sigma=own)
     batch = found[0]
     for place, sample in enumerate(batch.sample.tolist()):
         image, kept = cut_whole(found, files[sample], sample, epoch=0)
