@@ -131,3 +131,9 @@ def check_images(who: str, images: Any) -> None:
         refuse(who, "images must be uint8 or floating point", describe(images))
     if images.numel() == 0:
         refuse(who, "images must not be empty", describe(images))
+
+
+def check_num_classes(who: str, num_classes: int) -> None:
+    """Refuse fewer than two classes: there is nothing to be unsure about."""
+    if num_classes < 2:
+        refuse(who, "the number of classes must be at least 2", num_classes)

@@ -12,6 +12,7 @@ from softaug.checks import (
     check_choice,
     check_integers,
     check_not_negative,
+    check_num_classes,
     check_share,
     describe,
     eager_on_cpu,
@@ -22,7 +23,6 @@ from softaug.online_smoothing import OnlineSmoothing
 from softaug.softening import (
     WEIGHTINGS,
     batch_weights,
-    check_num_classes,
     confidence,
     soft_target,
     soften_target,

@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from softaug.checks import check_positive, describe, eager_on_cpu, refuse
+from softaug.checks import check_num_classes, check_positive, describe, eager_on_cpu, refuse
 
 Number = TypeVar("Number", float, Tensor)
 
@@ -78,12 +78,6 @@ def soft_target(labels: Tensor, retained: Tensor, prior: Tensor) -> Tensor:
     share = retained.unsqueeze(-1)
     rest = (1 - share) * prior
     return rest.scatter_add(-1, labels.long().unsqueeze(-1), share.to(rest.dtype))
-
-
-def check_num_classes(who: str, num_classes: int) -> None:
-    """Refuse fewer than two classes: there is nothing to be unsure about."""
-    if num_classes < 2:
-        refuse(who, "the number of classes must be at least 2", num_classes)
 
 
 def uniform_prior(num_classes: int, like: Tensor) -> Tensor:

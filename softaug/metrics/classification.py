@@ -8,9 +8,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from softaug.checks import NotFiniteError, check_integers, check_whole, describe, refuse
+from softaug.checks import (
+    NotFiniteError,
+    check_integers,
+    check_num_classes,
+    check_whole,
+    describe,
+    refuse,
+)
 from softaug.draws import has_float64
-from softaug.softening import check_num_classes
 
 
 def error(logits: Tensor, labels: Tensor, top: int = 1) -> Tensor:

@@ -7,10 +7,7 @@ from torch import Generator, Tensor
 
 from softaug.checks import check_images, check_not_negative, check_share
 from softaug.draws import draw_uniforms, send
-from softaug.transforms.base import Fill, check_fill, make_fill
-from softaug.transforms.crop import shift
-from softaug.transforms.erase import EraseParams, SoftErase
-from softaug.transforms.noise import NoiseParams, SoftNoise
+from softaug.pixels import Fill, add_normal_noise, check_fill, erase, make_fill, shift
 
 
 def occlude(
@@ -28,15 +25,16 @@ def occlude(
     """
     check_images("occlude", images)
     check_share("occlude", "fraction", fraction)
-    check_fill("occlude", fill)
+    fill = check_fill("occlude", fill)
+    batch = images if images.ndim == 4 else images[None]
     height, width = images.shape[-2:]
     tall, wide = patch_sides(height, width, fraction)
     place = draw_uniforms("occlude", images, 2, purpose=0, generator=generator, key=None)
     top = (place[:, 0] * (height - tall + 1)).long()
     left = (place[:, 1] * (width - wide + 1)).long()
-    visible = torch.full_like(place[:, 0], 1 - tall * wide / (height * width))
-    sides = torch.full_like(top, tall), torch.full_like(top, wide)
-    return SoftErase(fill=fill).apply(images, EraseParams(top, left, *sides, visible))
+    top, left = send(top, images.device), send(left, images.device)
+    values = make_fill("occlude", fill, batch)
+    return erase(batch, top, left, tall, wide, values).view(images.shape)
 
 
 def patch_sides(height: int, width: int, fraction: float) -> tuple[int, int]:
@@ -96,13 +94,12 @@ def add_noise(images: Tensor, sd: float, generator: Generator | None = None) -> 
     drawn = draw_uniforms("add_noise", images, 1, purpose=0, generator=generator, key=None)[:, 0]
     field = (drawn * 2**32).long()
     alpha = torch.full_like(drawn, sd)
-    noise = SoftNoise(noise_sd=1.0)
-    parts = []
+    alpha, field = send(alpha, images.device), send(field, images.device)
+    noisy = []
     for start in range(0, len(batch), _CHUNK):
         some = slice(start, start + _CHUNK)
-        params = NoiseParams(alpha[some], field[some], 1 - alpha[some])
-        parts.append(noise.apply(batch[some], params))
-    return torch.cat(parts).view(images.shape)
+        noisy.append(add_normal_noise(batch[some], 1.0, alpha[some], field[some]))
+    return torch.cat(noisy).view(images.shape)
 
 
 def _offsets(drawn: Tensor, height: int, width: int, share: float) -> tuple[Tensor, Tensor]:

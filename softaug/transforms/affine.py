@@ -10,7 +10,8 @@ from torch import Tensor
 
 from softaug.checks import check_range, check_share, describe, refuse
 from softaug.draws import send, to_range
-from softaug.transforms.base import Fill, SoftTransform, check_fill, make_fill
+from softaug.pixels import Fill, check_fill, make_fill
+from softaug.transforms.base import SoftTransform
 from softaug.transforms.strength import STRENGTH, Auto, Samples, check_strength
 
 Range = float | Sequence[float]

@@ -4,7 +4,6 @@ import operator
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from numbers import Real
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, overload
 
 import torch
@@ -25,7 +24,6 @@ from softaug.transforms.strength import AUTO, Auto, Paceable, Paced, Samples
 
 Labels = Tensor | int | SoftLabel
 Power = float | Sequence[float] | Auto  # k: one number, one for each class, or a pacer's
-Fill = float | Sequence[float] | str
 
 
 class Params(Protocol):
@@ -287,35 +285,3 @@ def per_class_k(who: str, powers: tuple[float, ...], label: Tensor | int, like: 
     check_inside(who, rule, labels, len(powers), "give one k for each class")
     table = send(torch.tensor(powers, dtype=like.dtype), like.device)
     return table[send(labels, like.device)]
-
-
-def check_fill(who: str, fill: Any) -> Fill:
-    """Return `fill` if it is a number, one number per channel, or "mean"."""
-    if _is_number(fill) or (isinstance(fill, str) and fill == "mean"):
-        return fill  # type: ignore[no-any-return]
-    listed = isinstance(fill, Sequence) and not isinstance(fill, str) and len(fill) > 0
-    if not listed or not all(map(_is_number, fill)):
-        refuse(who, 'fill must be a number, one per channel, or "mean"', describe(fill))
-    return tuple(fill)
-
-
-def make_fill(who: str, fill: Fill, images: Tensor) -> Tensor:
-    """Return the fill for each image and channel, [B or 1, C or 1, 1, 1], in the images' type."""
-    if fill == "mean":
-        means = images.to(torch.promote_types(images.dtype, torch.float32)).mean(
-            dim=(-2, -1), keepdim=True
-        )
-        return (means.round() if images.dtype == torch.uint8 else means).to(images.dtype)
-    numbers: tuple[Any, ...] = fill if isinstance(fill, tuple) else (fill,)
-    channels = images.shape[1]
-    if len(numbers) not in (1, channels):
-        refuse(who, f"fill must be one number or {channels}, one per channel", list(numbers))
-    whole = all(0 <= number <= 255 and number == int(number) for number in numbers)
-    if images.dtype == torch.uint8 and not whole:
-        refuse(who, "fill of uint8 images must be whole numbers in 0..255", list(numbers))
-    values = torch.tensor(numbers).to(images.dtype).view(1, -1, 1, 1)
-    return send(values, images.device)  # torch.tensor(device=...) would wait for the device
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and value == value

@@ -3,12 +3,12 @@
 from abc import abstractmethod
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
 from softaug.checks import check_whole, refuse
 from softaug.draws import to_truncated_normal
-from softaug.transforms.base import Fill, Power, SoftTransform, check_fill, make_fill
+from softaug.pixels import Fill, check_fill, make_fill, shift
+from softaug.transforms.base import Power, SoftTransform
 from softaug.transforms.strength import SIGMA, Auto, Samples, check_strength
 
 
@@ -52,6 +52,7 @@ class SoftCrop(_ShiftedCrop):
     number, one per channel, or "mean" (each image's own channel means). A `sigma` of "auto"
     is set by a `Pacer` while training goes on.
 
+    >>> import torch
     >>> from softaug import DrawKey
     >>> image = torch.ones(3, 32, 32)
     >>> _, label = SoftCrop(sigma=0.3, k=2)(image, 7, key=DrawKey(seed=0, epoch=0, index=5))
@@ -97,27 +98,3 @@ class UniformCrop(_ShiftedCrop):
             refuse(self.name, rule, self.max_shift, remedy)
         offsets = (uniform * (2 * self.max_shift + 1)).floor().long() - self.max_shift
         return offsets[:, 0], offsets[:, 1]
-
-
-def shift(images: Tensor, dx: Tensor, dy: Tensor, fill: Tensor) -> Tensor:
-    """out[b, :, y, x] = images[b, :, y + dy[b], x + dx[b]], or `fill` outside the image.
-
-    Each channel becomes a strip "fill row fill row ... fill"; a shifted row is then one
-    window of the strip, wherever it starts, so that one `index_select` of whole rows does
-    every sample's crop (about the cost of converting the batch to float32).
-    """
-    batch, channels, height, width = images.shape
-    length = (2 * height + 1) * width
-    strips = fill.squeeze(-1).expand(batch, channels, length).contiguous()
-    strips[..., width:].view(batch, channels, height, 2, width)[..., 0, :] = images
-    source = torch.arange(height, device=images.device) + dy[:, None]  # [B, H]
-    outside = (source < 0) | (source >= height)
-    across = dx.clamp(-width, width)[:, None]  # further would reach the next row
-    start = (width + source * 2 * width + across).masked_fill(outside, 0)
-    if images.requires_grad:  # the gradient of overlapping windows takes W times the memory
-        pixels = (start[..., None] + torch.arange(width, device=images.device)).flatten(1)
-        return strips.gather(2, pixels[:, None].expand(-1, channels, -1)).view(images.shape)
-    channel = torch.arange(batch * channels, device=images.device).view(batch, channels, 1)
-    windows = strips.as_strided((strips.numel() - width + 1, width), (1, 1))
-    rows = windows.index_select(0, (channel * length + start[:, None]).flatten())
-    return rows.view(images.shape)

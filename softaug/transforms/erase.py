@@ -8,7 +8,8 @@ from torch import Tensor
 
 from softaug.checks import check_range, check_share, check_whole
 from softaug.draws import to_range
-from softaug.transforms.base import Fill, Power, SoftTransform, check_fill, make_fill
+from softaug.pixels import Fill, check_fill, erase, make_fill
+from softaug.transforms.base import Power, SoftTransform
 from softaug.transforms.strength import STRENGTH, Auto, Samples, check_strength
 
 
@@ -33,10 +34,7 @@ class _Erase(SoftTransform[EraseParams]):
         self.strength = check_strength(self.name, STRENGTH, strength)
 
     def _render(self, batch: Tensor, params: EraseParams) -> Tensor:
-        rows = _find_inside(batch.shape[-2], params.top, params.height)  # [B, H]
-        columns = _find_inside(batch.shape[-1], params.left, params.width)  # [B, W]
-        erased = rows[:, None, :, None] & columns[:, None, None, :]  # [B, 1, H, W]
-        return torch.where(erased, make_fill(self.name, self.fill, batch), batch)
+        return erase(batch, *params[:4], make_fill(self.name, self.fill, batch))
 
 
 class SoftErase(_Erase):
@@ -112,9 +110,3 @@ def _rectangle(
 ) -> EraseParams:
     visible = 1 - height * width / pixels
     return EraseParams(top.long(), left.long(), height.long(), width.long(), visible)
-
-
-def _find_inside(edge: int, start: Tensor, length: Tensor) -> Tensor:
-    """Tell which pixels along an edge lie in each sample's interval, [B, edge]."""
-    position = torch.arange(edge, device=start.device)
-    return (position >= start[:, None]) & (position < (start + length)[:, None])

@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
 from softaug.checks import check_positive
-from softaug.draws import draw_normal_field, to_truncated_normal
+from softaug.draws import to_truncated_normal
+from softaug.pixels import add_normal_noise
 from softaug.transforms.base import Power, SoftTransform
 from softaug.transforms.strength import SIGMA, Auto, Samples, check_strength
 
@@ -44,10 +44,4 @@ class SoftNoise(SoftTransform[NoiseParams]):
         return NoiseParams(alpha, field, 1 - alpha.abs())
 
     def _render(self, batch: Tensor, params: NoiseParams) -> Tensor:
-        full_range = 255.0 if batch.dtype == torch.uint8 else 1.0
-        size = (full_range * self.noise_sd * params.alpha).float().view(-1, 1, 1, 1)
-        noise = draw_normal_field(params.field, batch[0].numel()).view(batch.shape)
-        noisy = noise.mul_(size).add(batch)
-        if batch.dtype == torch.uint8:
-            noisy = noisy.round_().clamp_(0, 255)
-        return noisy.to(batch.dtype)
+        return add_normal_noise(batch, self.noise_sd, params.alpha, params.field)

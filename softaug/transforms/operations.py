@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from softaug.checks import check_choice, check_images, describe, eager_on_cpu, refuse
+from softaug.pixels import Fill, check_fill, make_fill
 from softaug.transforms import photometric
 from softaug.transforms.affine import measure_visible, render_affine
-from softaug.transforms.base import Fill, check_fill, make_fill
 
 Map = Callable[[Tensor, int, int], Tensor]
 Change = Callable[[Tensor, Tensor], Tensor]

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from softaug.checks import check_choice, check_whole, describe, refuse
 from softaug.draws import send
-from softaug.transforms.base import Fill, SoftTransform, check_fill
+from softaug.pixels import Fill, check_fill
+from softaug.transforms.base import SoftTransform
 from softaug.transforms.curves import AnyCurve, apply_curve, find_curves
 from softaug.transforms.operations import OPERATIONS, apply_each, measure_visible_each
 from softaug.transforms.strength import STRENGTH, Auto, Samples, check_strength

@@ -7,7 +7,8 @@ from torch import Tensor
 
 from softaug.checks import check_choice, check_range, check_whole, refuse
 from softaug.draws import to_range, to_truncated_normal
-from softaug.transforms.base import Fill, Power
+from softaug.pixels import Fill
+from softaug.transforms.base import Power
 from softaug.transforms.strength import SIGMA, Auto, Samples, check_strength
 from softaug.transforms.windows import WindowCrop, WindowParams
 

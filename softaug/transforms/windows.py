@@ -13,15 +13,8 @@ from torch.nn.functional import interpolate
 from softaug.checks import check_choice, check_switch, check_whole, describe, refuse
 from softaug.draws import DrawKey, draw_uniforms
 from softaug.label import SoftLabel
-from softaug.transforms.base import (
-    Fill,
-    Labels,
-    Power,
-    SoftTransform,
-    check_fill,
-    check_sample,
-    make_fill,
-)
+from softaug.pixels import Fill, check_fill, make_fill
+from softaug.transforms.base import Labels, Power, SoftTransform, check_sample
 from softaug.transforms.strength import Samples
 
 # torchvision, and Pillow by it, are imported where a window needs them: they would take half of

@@ -46,7 +46,7 @@ from benchmarks.training_loops import (
     visible_share,
 )
 from softaug import SoftCrop, SoftLabel, SoftLoss
-from softaug.transforms.crop import shift
+from softaug.pixels import shift
 
 TINY = Sizes(images=16, batch=4, large_batch=2, steps=1, process_steps=1)
 

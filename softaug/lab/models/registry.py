@@ -11,7 +11,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from softaug.checks import check_choice, nearest, refuse
+from softaug.checks import check_choice, check_num_classes, nearest, refuse
 
 if TYPE_CHECKING:
     from torch import nn
@@ -43,8 +43,6 @@ def create(name: str, num_classes: int) -> nn.Module:
     >>> sum(part.numel() for part in model.parameters())
     278324
     """
-    from softaug.softening import check_num_classes
-
     check_num_classes("create", num_classes)
     check_model_name("create", "name", name)
     entry = MODELS.get(name, name)

@@ -5,7 +5,11 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from softaug.lab.report import charts, paper_figures
+from rich.console import Console
+
+from softaug.lab import schema
+from softaug.lab.io import write_bytes
+from softaug.lab.report import charts, latex, paper_figures
 from softaug.lab.report.charts import GainRow
 from softaug.lab.report.model import (
     NONE,
@@ -37,7 +41,9 @@ from softaug.lab.report.paper_numbers import (
     run_cells,
     with_error,
 )
+from softaug.lab.report.render import print_files, render_html
 from softaug.lab.report.settings import environment_table
+from softaug.lab.report.text import print_page, render_markdown
 from softaug.lab.schema import CollectedCell, CollectedRow, CollectedTable, Estimate
 
 _OF_PAPER = re.compile(r"(table|figure)\d+")
@@ -308,3 +314,45 @@ def describe_progress(table: CollectedTable, folder: Path) -> str:
     lacking = sum(cell.state == "no data" for row in table.rows for cell in row.cells)
     told += f"; diverged: {sum(lost.values())}" if any(lost.values()) else ""
     return f"partial: {told}" + (f"; numbers without data: {lacking}" if lacking else "")
+
+
+# Files
+
+
+def write_paper_table(file: Path) -> list[Path]:
+    """Write NAME.md, .tex and .html beside NAME.json, for a figure also .pdf and .png.
+
+    `file` is a table or figure of a grid. Each file is whole at any time, needs no network, and
+    is the same for the same results.
+    """
+    table = schema.read(file, CollectedTable)
+    page = paper_page(table, file.parent)
+    mark = describe_progress(table, file.parent)
+    figure = paper_figures.print_figure(table, file.parent)
+    picture = (f"{table.name}.png", figure.alt) if figure else ()
+    found = {
+        "md": render_markdown(page, *picture).encode(errors="replace"),
+        "tex": _render_latex(table, file.parent, page, mark).encode(errors="replace"),
+        "html": render_html(page).encode(errors="replace"),
+    }
+    if figure is not None:
+        found |= print_files(figure, mark)
+    return [write_bytes(content, file.with_suffix(f".{kind}")) for kind, content in found.items()]
+
+
+def _render_latex(table: CollectedTable, folder: Path, page: Page, mark: str) -> str:
+    """Return a figure where there is one, or will be; else a table."""
+    title, progress = f"{table.title.rstrip('.')}.", sentence(mark) if mark else ""
+    figure = paper_figures.print_figure(table, folder)
+    if figure is not None:
+        caption = f"{title} {figure.caption} {progress}"
+        return latex.render_figure(table.name, caption, wide=figure.width == paper_figures.PAGE)
+    if table.name.startswith("figure"):
+        return latex.render_figure(table.name, f"{title} {progress}", wide=False, drawn=False)
+    remarks = [*page.cautions, *map(sentence, table.notes)]
+    return latex.render_table(number_table(table), title, remarks)
+
+
+def print_paper_table(file: Path, console: Console) -> None:
+    """Print a table or figure of a grid; Markdown if no terminal reads."""
+    print_page(paper_page(schema.read(file, CollectedTable), file.parent), console)

@@ -1,5 +1,11 @@
-"""Figures as inline SVG for the page, as SVG and PNG files, and as PDF and PNG for print."""
+"""A page as one self-contained HTML file; figures inline, as files and for print.
 
+The page needs no network, has light and dark colors and is accessible. Its figures are inline SVG;
+files are SVG and PNG, for print PDF and PNG.
+"""
+
+import base64
+import hashlib
 import io
 import re
 import warnings
@@ -9,22 +15,47 @@ from typing import Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib import style
 from matplotlib.figure import Figure as MplFigure
 
-from softaug.lab.report.model import Figure, one_line
+from softaug.lab.report.model import Figure, Page, one_line
 from softaug.lab.report.style import (
     FILE,
     INLINE,
+    PAGE,
     PRINT,
     PRINT_LETTERS,
+    SERIES,
     css_colors,
     page_color,
     print_color,
 )
 
 _FILE_DPI, _PRINT_DPI = 200, 300
+
+
+def render_html(page: Page) -> str:
+    """Return the page as text; equal pages give equal text."""
+    templates = Environment(
+        loader=PackageLoader("softaug.lab.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.tests["instance"] = lambda value, name: type(value).__name__ == name
+    script = templates.get_template("tables.js").render()
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    text = templates.get_template("page.html").render(
+        page=page,
+        svg=inline_svg,
+        colors=(*PAGE, *SERIES),
+        script=Markup(script),
+        script_hash=f"sha256-{digest}",
+    )
+    return text.lstrip()
 
 
 def inline_svg(figure: Figure, *, wide: bool = False) -> Markup:

@@ -14,7 +14,8 @@ from rich.console import Console
 
 from softaug.checks import refuse
 from softaug.lab.evaluation.compare import COMPARISON, compare_runs
-from softaug.lab.report import print_paper_table, write_paper_table, write_report
+from softaug.lab.report.paper import print_paper_table, write_paper_table
+from softaug.lab.report.write import print_findings, write_report
 from softaug.lab.reproduce.collect import Collector
 from softaug.lab.reproduce.cost import estimate_left, format_duration
 from softaug.lab.reproduce.local import default_at_once
@@ -35,7 +36,7 @@ from softaug.lab.reproduce.run_one import (
     is_finished,
 )
 from softaug.lab.reproduce.status_page import INDEX, StatusPage
-from softaug.lab.reproduce.studies import Study
+from softaug.lab.reproduce.studies import Study, draw_soft_arm
 from softaug.lab.training.distributed import SIGNALS
 from softaug.lab.training.trainer import StoppedError
 
@@ -141,8 +142,13 @@ class Grid:
             if len({run.recipe.name for run in runs if run.folder in finished}) > 1:
                 slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
                 out = self.plan.out / "compare" / f"{study.name}-{slug}"
-                compare_runs(finished, out)
-                yield write_report(out / COMPARISON)
+                labels = {recipes[arm.recipe.name].name: label for label, arm in arms.items()}
+                compare_runs(finished, out, labels)
+                opening = tuple(draw_soft_arm(study, title, self.options.data_dir))
+                page = write_report(out / COMPARISON, study.title, opening)
+                self.console.print()
+                print_findings(page.parent, self.console)
+                yield page
 
     def _describe_problems(self, left: Sequence[PlannedRun]) -> list[str]:
         """Say what did not come out; what diverged in the paper may do so here."""

@@ -26,6 +26,7 @@ from softaug.lab.recipes.augment import (
     UniformWindows,
 )
 from softaug.pacing import AccuracyHold, AccuracyLine, ConfidenceMatch, HeldOutGap, Pacer, Rule
+from softaug.pixels import Fill
 from softaug.transforms import (
     HorizontalFlip,
     PerSample,
@@ -37,7 +38,7 @@ from softaug.transforms import (
     UniformCrop,
     UniformResizedCrop,
 )
-from softaug.transforms.base import Fill, SoftTransform
+from softaug.transforms.base import SoftTransform
 from softaug.transforms.strength import AUTO, Paced
 
 AnyTransform = SoftTransform[Any]

@@ -12,7 +12,7 @@ from softaug.lab.report.evaluation import comparison_of_one, evaluation_page
 from softaug.lab.report.findings import write_cautions, write_findings
 from softaug.lab.report.model import Section, Table
 from softaug.lab.report.settings import environment_table, list_commands, recipe_tables
-from softaug.lab.report.terminal import print_page
+from softaug.lab.report.text import print_page
 from softaug.lab.schema import Estimate, Interval, Verdict
 
 

@@ -16,15 +16,14 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
-from softaug.lab.report import print_paper_table, write_paper_table, write_report
 from softaug.lab.report.evaluation import comparison_of_one, evaluation_page
 from softaug.lab.report.evaluation_figures import confusion_figures
-from softaug.lab.report.html import render_html
 from softaug.lab.report.latex import escape, render_figure
-from softaug.lab.report.markdown import render_markdown
 from softaug.lab.report.model import Column
-from softaug.lab.report.paper import number_table, paper_page
-from softaug.lab.report.render import figure_files, inline_svg
+from softaug.lab.report.paper import number_table, paper_page, print_paper_table, write_paper_table
+from softaug.lab.report.render import figure_files, inline_svg, render_html
+from softaug.lab.report.text import render_markdown
+from softaug.lab.report.write import write_report
 from softaug.lab.schema import Comparison
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
