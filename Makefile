@@ -5,7 +5,7 @@ RUN := $(VENV)/bin
 
 .PHONY: demo test check format lint types bench smoke docs clean
 
-demo: $(VENV)/.installed-lab  ## train hard and soft arms on digits, write softaug-demo/index.html
+demo: $(VENV)/.installed-lab  ## train hard and soft crops on clothes, say what each gained, write a page in softaug-demo
 	$(RUN)/softaug demo
 
 test: $(VENV)/.installed-dev  ## all tests, doctests and examples, in two processes

@@ -28,14 +28,17 @@ class Evaluated(NamedTuple):
     evaluation: schema.Evaluation
 
 
-def compare_runs(folders: Sequence[Path], out: Path) -> schema.Comparison:
+def compare_runs(
+    folders: Sequence[Path], out: Path, labels: Mapping[str, str] | None = None
+) -> schema.Comparison:
     """Compare evaluated runs; those of one name are an arm, the first arm is the baseline.
 
-    Writes `out`/comparison.json.
+    Writes `out`/comparison.json. Arms are called by their `labels`, else by their names.
     """
     if not folders:
         refuse("compare", "at least one evaluated run must be given", "none")
-    arms = _group_arms(folders)
+    labels = labels or {}
+    arms = {labels.get(name, name): arm for name, arm in _group_arms(folders).items()}
     evaluations = [one.evaluation for arm in arms.values() for one in arm]
     _check_same_images(evaluations)
     metrics = _common_metrics(evaluations)

@@ -393,6 +393,36 @@ def draw_confusion(
     scale.grid(visible=False)
 
 
+# Crops with their targets.
+
+
+@dataclass(frozen=True)
+class TrainingCrop:
+    """An image as training sees it: RGB pixels [H, W, 3], visible share, target of its class."""
+
+    pixels: Any
+    label: str
+    visible: float
+    target: float
+
+
+def draw_crops(crops: Sequence[TrainingCrop], figure: MplFigure, colors: Colors) -> None:
+    """Draw crops in two rows: the class above each, below what is visible and the target."""
+    for axes, crop in zip(figure.subplots(2, len(crops) // 2).flat, crops, strict=True):
+        coarse = len(crop.pixels) < _COARSE
+        axes.imshow(crop.pixels, interpolation="nearest" if coarse else "antialiased")
+        axes.set(xticks=[], yticks=[])
+        axes.grid(visible=False)
+        axes.set_title(literal(crop.label, 14), fontsize=8)
+        axes.set_xlabel(f"visible {100 * crop.visible:.0f} %", fontsize=8)
+        bar = axes.inset_axes((0, -0.3, 1, 0.07))
+        bar.barh(0, 1, color=colors(GRAY), alpha=0.3)
+        bar.barh(0, crop.target, color=colors(2))
+        bar.set(xlim=(0, 1), xticks=[], yticks=[])
+        bar.spines[:].set_visible(False)
+        bar.set_xlabel(f"target {crop.target:.2f}", fontsize=8)
+
+
 # Images with answers.
 
 _SMALL = 6.0  # points

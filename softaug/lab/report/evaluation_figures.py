@@ -27,6 +27,24 @@ from softaug.lab.report.model import (
 from softaug.lab.report.style import GRAY
 from softaug.lab.schema import Arm, Comparison, Evaluation, ImagePrediction, MetricSpec, Pair
 
+# Crops: what an arm was trained on.
+
+
+def crops_figure(arm: str, crops: Sequence[charts.TrainingCrop]) -> Figure:
+    """Draw images as an arm's training sees them, with the target of each one's class."""
+    shown = "; ".join(f"{one.label} {100 * one.visible:.0f} %, {one.target:.2f}" for one in crops)
+    return Figure(
+        name="crops",
+        alt=f"Training images of {arm}, visible share and target of the class: {shown}.",
+        caption=(
+            f"What the arm {arm!r} is trained on, the farthest of eight crops of each image: the "
+            "less is visible, the softer the target."
+        ),
+        draw=partial(charts.draw_crops, crops),
+        height=235,
+    )
+
+
 # Differences: the picture that a comparison opens with.
 
 _WIDE = 720

@@ -4,22 +4,32 @@ A study is a function that returns a `Study`. Listed in `studies()`, its name is
 `softaug reproduce` knows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+import torch
+
 from softaug.checks import nearest, refuse
+from softaug.lab.data.datasets import is_files
+from softaug.lab.data.images import load
+from softaug.lab.evaluation.show import draw_versions
 from softaug.lab.recipes import where_it_pays
 from softaug.lab.recipes.catalog import find
-from softaug.lab.recipes.config import AnyRecipe
+from softaug.lab.recipes.config import AnyRecipe, Recipe
 from softaug.lab.recipes.paper_numbers import PaperCell, PaperRow, PaperTable
 from softaug.lab.recipes.paper_tables import ALL, all_tables, find_tables
 from softaug.lab.recipes.rows import change
 from softaug.lab.recipes.scale import Scale, at_scale
+from softaug.lab.report.charts import TrainingCrop
+from softaug.lab.report.evaluation_figures import crops_figure
+from softaug.lab.report.model import Figure
 
 CELLS = (PaperCell("error"), PaperCell("ece"), PaperCell("error", "images 40 % hidden"))
 NUM_SEEDS = 3
+NUM_CROPS = 8
 
 
 @dataclass(frozen=True)
@@ -86,7 +96,7 @@ def make_arm(
 
 def demo_study(full: bool = False) -> Study:
     """Return the study of `softaug demo`: `full` has more arms and more seeds."""
-    arms = {"hard crop": "hard", "label smoothing": "label-smoothing", "soft crop": "soft"}
+    arms = {"hard crop": "hard", "soft crop": "soft", "label smoothing": "label-smoothing"}
     if full:
         arms |= {
             "far crop, hard labels": "hard-far",
@@ -128,6 +138,35 @@ def where_it_pays_study() -> Study:
 def studies() -> tuple[Study, ...]:
     """Return all studies with arms of their own."""
     return demo_study(), where_it_pays_study()
+
+
+def draw_soft_arm(study: Study, group: str, data_dir: Path | None) -> Iterator[Figure]:
+    """Draw test images as the first soft arm of a group is trained on them; photographs are not.
+
+    Shows the first image of each of eight classes, the farthest of eight crops of each.
+    """
+    soft = {
+        label: arm.recipe
+        for label, arm in study.groups[group].items()
+        if isinstance(arm.recipe, Recipe) and arm.recipe.loss.soften != "none"
+    }
+    if not soft or is_files(next(iter(soft.values())).data.name):
+        return
+    label, recipe = next(iter(soft.items()))
+    data = load(recipe.data.name, data_dir)
+    assert data.test is not None, "images in memory have test images"
+    labels = data.test.labels
+    first = [int((labels == number).nonzero()[0]) for number in range(NUM_CROPS)]
+    images = data.test.fetch(torch.tensor(first))
+    versions = draw_versions(
+        images, recipe, images.shape[-1], draws=NUM_CROPS, seed=0, num_classes=len(data.class_names)
+    )
+    farthest = [min(crops, key=lambda one: one.visible) for crops in versions]
+    crops = [
+        TrainingCrop(one.image.permute(1, 2, 0).numpy(), name, one.visible, one.confidence)
+        for one, name in zip(farthest, data.class_names, strict=False)
+    ]
+    yield crops_figure(label, crops)
 
 
 def find_by_name(names: Sequence[str], scale: Scale) -> list[PaperTable | Study]:
