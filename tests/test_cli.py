@@ -6,31 +6,37 @@ import sys
 
 import pytest
 
-from softaug.lab.cli import COMMANDS
+from softaug.lab.cli import COMMANDS, main
 
 LOADED = "import sys; import softaug.__main__ as m\ntry: m.main()\nexcept SystemExit: pass\n"
 LOADED += "print(*sys.modules, file=sys.stderr)"
 
 
-def run(*arguments, code=None):
-    start = ["-c", code] if code else ["-m", "softaug"]
-    command = [sys.executable, *start, *map(str, arguments)]
+def run(code, *arguments):
+    command = [sys.executable, "-c", code, *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
 
-def test_help_names_the_commands():
-    shown = run("--help")
-    assert shown.returncode == 0
-    assert [line.split()[0] for line in shown.stdout.splitlines() if line[:2] == "  "] == [
-        *COMMANDS
-    ]
-    assert run().returncode == 2
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """Run the command in this process: its exit code, and what it prints."""
+
+    def run_main(*arguments):
+        monkeypatch.setattr(sys, "argv", ["softaug", *arguments])
+        code = 0
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code
+        return code, *capsys.readouterr()
+
+    return run_main
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["trian"], ["recipes"], ["recipes", "tabel3"]])
 def test_listing_and_refusing_loads_no_torch_and_takes_half_a_second(arguments):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    loaded = set(run(*arguments, code=LOADED).stderr.split())
+    loaded = set(run(LOADED, *arguments).stderr.split())
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert "softaug.lab.cli" in loaded
     assert not {"torch", "torchvision", "numpy", "matplotlib", "pydantic"} & loaded
@@ -47,27 +53,31 @@ def test_listing_and_refusing_loads_no_torch_and_takes_half_a_second(arguments):
         (["data", "cifar-10"], "did you mean 'cifar10'?"),
     ],
 )
-def test_a_wrong_word_is_one_line_and_code_2_and_names_the_nearest(arguments, message):
-    refused = run(*arguments)
-    assert refused.returncode == 2
-    assert refused.stderr.strip().endswith(message)
-    assert len(refused.stderr.splitlines()) == 1
+def test_a_wrong_word_is_one_line_and_code_2_and_names_the_nearest(call, arguments, message):
+    code, _, told = call(*arguments)
+    assert code == 2
+    assert told.strip().endswith(message)
+    assert len(told.splitlines()) == 1
 
 
-def test_every_command_has_a_help_of_its_own():
+def test_every_command_has_a_help_of_its_own(call):
+    code, shown, _ = call("--help")
+    names = [line.split()[0] for line in shown.splitlines() if line[:2] == "  "]
+    assert (code, names) == (0, [*COMMANDS])
+    assert call()[0] == 2
     for name in COMMANDS:
-        shown = run(name, "--help")
-        assert (shown.returncode, shown.stdout[:6]) == (0, "usage:"), name
+        code, shown, _ = call(name, "--help")
+        assert (code, shown[:6]) == (0, "usage:"), name
 
 
-def test_an_unknown_option_is_refused_with_the_nearest():
-    refused = run("evaluate", "runs", "--ensembel")
-    assert refused.returncode == 2
-    assert "--ensemble" in refused.stdout + refused.stderr
+def test_an_unknown_option_is_refused_with_the_nearest(call):
+    code, *told = call("evaluate", "runs", "--ensembel")
+    assert code == 2
+    assert "--ensemble" in "".join(told)
 
 
 def test_without_the_lab_extra_the_command_says_what_to_install():
     code = "import sys; sys.modules['tyro'] = None; from softaug.lab.cli import main; main()"
-    refused = run("data", "digits", code=code)
+    refused = run(code, "data", "digits")
     assert refused.returncode == 1
     assert "pip install 'softaug[lab]'" in refused.stderr

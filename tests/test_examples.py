@@ -1,12 +1,12 @@
 """Each example runs as a user would start it, and learns."""
 
-import os
 import re
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 FOLDER = Path(__file__).parents[1] / "examples"
 EPOCHS = {
@@ -18,39 +18,37 @@ EPOCHS = {
 NEEDS = {"timm_loop.py": "timm", "lightning_module.py": "lightning"}
 
 
-def run(name, *arguments):
-    """What the example prints; one thread, since tests run side by side."""
-    return subprocess.run(
-        [sys.executable, str(FOLDER / name), *map(str, arguments)],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
+@pytest.fixture
+def run(tmp_path, monkeypatch, capfd):
+    """Run an example in an empty folder: what it prints. It leaves no files behind."""
+
+    def run_example(name, epochs):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", [name, str(epochs)])
+        runpy.run_path(str(FOLDER / name), run_name="__main__")
+        assert list(tmp_path.iterdir()) == []
+        return capfd.readouterr().out
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # tests run side by side
+    yield run_example
+    torch.set_num_threads(threads)
 
 
 @pytest.mark.parametrize("name", EPOCHS)
-def test_example_runs_and_learns(name, tmp_path, monkeypatch):
+def test_example_runs_and_learns(name, run):
     pytest.importorskip("sklearn")
     if name in NEEDS:
         pytest.importorskip(NEEDS[name])
-    monkeypatch.chdir(tmp_path)
-    done = run(name, EPOCHS[name])
-    assert done.returncode == 0, done.stderr
-    reached = [float(number) for number in re.findall(r"accuracy (\d\.\d+)", done.stdout)]
+    reached = [float(share) for share in re.findall(r"accuracy (\d\.\d+)", run(name, EPOCHS[name]))]
     assert reached
     assert min(reached) > 0.7  # chance is 0.1
-    assert list(tmp_path.iterdir()) == []  # leaves no files behind
 
 
-def test_photographs_of_any_size_go_through_the_workers_into_the_loss(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    done = run("imagefolder.py", 1)
-    assert done.returncode == 0, done.stderr
-    steps = re.findall(r"loss (\d\.\d+), retained (\d\.\d+)", done.stdout)
+def test_photographs_of_any_size_go_through_the_workers_into_the_loss(run):
+    steps = re.findall(r"loss (\d\.\d+), retained (\d\.\d+)", run("imagefolder.py", 1))
     assert len(steps) == 2
     assert all(0 < float(loss) < 2 and 0.4 < float(kept) < 1 for loss, kept in steps)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_every_example_is_executed():

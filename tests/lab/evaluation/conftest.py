@@ -11,14 +11,15 @@ import torch
 from rich.console import Console
 
 from softaug.lab.data.images import load
+from softaug.lab.evaluation.corruptions import CORRUPTIONS
 from softaug.lab.evaluation.evaluate import EvaluationOptions, evaluate_runs
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "training"))
 
 
 def evaluate_quietly(folders, out, **options):
-    """Evaluate with one draw of each harm unless another number is given."""
-    chosen = EvaluationOptions(**{"draws": 1, "device": "cpu", **options})
+    """Evaluate with one draw, and without corruptions unless some are named."""
+    chosen = EvaluationOptions(**{"draws": 1, "device": "cpu", "corruptions": (), **options})
     return evaluate_runs(folders, out, chosen, Console(file=io.StringIO()))
 
 
@@ -63,7 +64,8 @@ def runs(tmp_path_factory, _one_thread):
 def measured(runs):
     """The evaluation of `runs.test`, with 60 digits as a second test set."""
     also = f"again={save_npz(runs.test / 'again.npz')}"
-    return evaluate_quietly([runs.test], runs.test, extra_test_sets=(also,))
+    options = {"extra_test_sets": (also,), "corruptions": CORRUPTIONS}
+    return evaluate_quietly([runs.test], runs.test, **options)
 
 
 @pytest.fixture(scope="session")
