@@ -12,7 +12,7 @@ FOLDER = Path(__file__).parents[1] / "examples"
 EPOCHS = {
     "plain_loop.py": 2,
     "torchvision_compose.py": 3,
-    "timm_loop.py": 3,
+    "timm_loop.py": 2,
     "lightning_module.py": 3,
 }
 NEEDS = {"timm_loop.py": "timm", "lightning_module.py": "lightning"}
