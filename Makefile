@@ -9,7 +9,7 @@ demo: $(VENV)/.installed-lab  ## train hard and soft crops on clothes, say what 
 	$(RUN)/softaug demo
 
 test: $(VENV)/.installed-dev  ## all tests, doctests and examples, in two processes
-	$(RUN)/pytest --numprocesses 2 --dist loadfile
+	$(RUN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 check: format lint types test  ## everything a commit must pass
 

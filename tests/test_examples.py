@@ -1,5 +1,6 @@
 """Each example runs as a user would start it, and learns."""
 
+import json
 import re
 import runpy
 import sys
@@ -49,6 +50,20 @@ def test_photographs_of_any_size_go_through_the_workers_into_the_loss(run):
     steps = re.findall(r"loss (\d\.\d+), retained (\d\.\d+)", run("imagefolder.py", 1))
     assert len(steps) == 2
     assert all(0 < float(loss) < 2 and 0.4 < float(kept) < 1 for loss, kept in steps)
+
+
+def test_the_notebook_runs_and_both_networks_learn(capfd):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    cells = json.loads((FOLDER / "ten_minutes.ipynb").read_text())["cells"]
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    short = code.replace("EPOCHS, BATCH = 20, 32", "EPOCHS, BATCH = 2, 64")
+    assert short != code
+    exec(compile(short, "ten_minutes.ipynb", "exec"), {})
+    errors = re.findall(r"^(?:hard|soft) +(\d+\.\d)%", capfd.readouterr().out, re.MULTILINE)
+    assert len(errors) == 2
+    assert max(map(float, errors)) < 60  # chance is 90
+    pyplot.close("all")
 
 
 def test_every_example_is_executed():

@@ -14,21 +14,16 @@ from softaug.lab.recipes.rows import Entry, derive, root
 _FAR = NormalOffsets(sigma=0.3, k=2.0, fill="black")
 _NEAR = NormalOffsets(sigma=0.05, k=1.0, fill="black")
 _TARGET = {"loss.soften": "target"}
-_ARMS: dict[str, tuple[str, Mapping[str, Any]]] = {
-    "label-smoothing": ("Labels smoothed by 0.1", {"loss.label_smoothing": 0.1}),
+_ARMS: dict[str, tuple[str, str, Mapping[str, Any]]] = {  # parent, one line, changes
+    "label-smoothing": ("hard", "Labels smoothed by 0.1", {"loss.label_smoothing": 0.1}),
     "soft": (
+        "hard",
         "Soft crops of sigma 0.05, k 1; the target softens",
         {"augment.crop": _NEAR, **_TARGET},
     ),
-    "hard-far": ("The paper's far crops, sigma 0.3, with hard labels", {"augment.crop": _FAR}),
-    "soft-far": (
-        "The paper's far crops, sigma 0.3, k 2; the target softens",
-        {"augment.crop": _FAR, **_TARGET},
-    ),
-    "paced": (
-        "Soft crops whose sigma follows training; the target softens",
-        {"augment.crop": _NEAR, "augment.pace": Pace("accuracy-hold"), **_TARGET},
-    ),
+    "hard-far": ("hard", "The paper's far crops with hard labels", {"augment.crop": _FAR}),
+    "soft-far": ("hard-far", "The paper's far crops; the target softens", _TARGET),
+    "paced": ("soft", "Sigma follows training", {"augment.pace": Pace("accuracy-hold")}),
 }
 
 
@@ -44,5 +39,7 @@ def demo_entries() -> list[Entry]:
         batch=32,
     )
     about = "2,000 clothes, 28 x 28: hard crops of up to 1 pixel"
-    hard = root(recipe, about, "about a minute on one CPU core")
-    return [hard, *[derive(hard, arm, *settings) for arm, settings in _ARMS.items()]]
+    rows = {"hard": root(recipe, about, "about a minute on one CPU core")}
+    for arm, (parent, line, changes) in _ARMS.items():
+        rows[arm] = derive(rows[parent], arm, line, changes)
+    return list(rows.values())

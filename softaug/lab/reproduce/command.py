@@ -101,20 +101,20 @@ def reproduce(
 
 
 def demo(out: Path = Path("softaug-demo"), full: bool = False) -> None:
-    """Train, evaluate and compare hard and soft crops on real digits, in about three minutes.
+    """Train, evaluate and compare hard and soft crops on real images, in about four minutes.
 
     The same command again goes on: finished runs are left alone.
 
     Args:
         out: Folder for runs, the table and the report, which any browser shows.
-        full: More seeds and arms, in about twenty minutes.
+        full: More seeds and arms, in about half an hour.
     """
     console = Console()
     check_scale(out, "cpu")
     plan = make_plan([demo_study(full)], "cpu", out.absolute(), data_dir=None)
     check_recipes(plan)
     show_plan(plan, console)
-    options = GridOptions(device="cpu", draws=3)
+    options = GridOptions(device="cpu", draws=1)
     for page in Grid(plan, options, run_locally, None, console).run():
         _print(f"Report: {page}", console)
 

@@ -3,6 +3,7 @@
 import errno
 import io
 import os
+import re
 import signal
 
 import pytest
@@ -13,6 +14,7 @@ from run_files import finish, planned, read, write
 from softaug.checks import NotFiniteError
 from softaug.lab.recipes import find
 from softaug.lab.recipes.scale import SCALES
+from softaug.lab.report.render import figure_files
 from softaug.lab.reproduce import command, grid
 from softaug.lab.reproduce.command import demo, reproduce
 from softaug.lab.reproduce.local import run_locally
@@ -308,11 +310,22 @@ def test_the_demo_trains_evaluates_compares_and_names_its_page(tmp_path, monkeyp
     monkeypatch.setattr(
         command, "run_locally", lambda runs, *_: (try_run(run, options) for run in runs)
     )
-    monkeypatch.setattr(grid, "write_report", lambda file: file)  # 22 figures: half a minute
+    openings = []
+
+    def write_report(file, title, opening):  # the real one draws 22 figures: half a minute
+        openings.append((title, *opening))
+        return file
+
+    monkeypatch.setattr(grid, "write_report", write_report)
     demo(tmp_path)
     page = tmp_path / "compare" / "demo-digits" / "comparison.json"
     assert f"Report: {page}" in said.getvalue()
     assert "2 of 2" in said.getvalue()
+    assert "soft crop against hard crop: error" in said.getvalue()
+    [(title, crops)] = openings
+    assert title == "Tiny"
+    assert re.search(r"Training images of soft crop.* 0 \d+ %, 0\.\d\d; 1 ", crops.alt)
+    assert len(figure_files(crops)) == 2
     assert "digits-resnet8-soft-epochs1" in page.read_text()
     table = read(tmp_path / "demo.json")
     assert table["complete"]

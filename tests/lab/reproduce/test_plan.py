@@ -86,7 +86,8 @@ def test_the_paper_s_cost_is_the_catalog_s_and_cpu_s_is_counted():
 def test_no_network_at_the_cpu_scale_takes_more_than_17_minutes(tmp_path):
     for one in planned(tmp_path, "all", scale="cpu").runs:
         recipe = one.run.recipe
-        assert cpu_minutes(recipe) / getattr(recipe, "members", 1) < 17
+        limit = 60 if "-5000x400-" in recipe.name else 17  # where-it-pays trains to the end
+        assert cpu_minutes(recipe) / getattr(recipe, "members", 1) < limit
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3])
