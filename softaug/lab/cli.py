@@ -29,7 +29,7 @@ COMMANDS = {
     "reproduce": Command("reproduce.command:reproduce", "run a table, figure or study"),
     "show": Command("evaluation.show:show", "draw what an augmentation does to your images"),
     "curves": Command(
-        "curves.command:curves_command", "measure what operations leave of a label", parses=True
+        "curves.cli:curves_command", "measure what operations leave of a label", parses=True
     ),
     "data": Command("data.check:data", "get a data set, or check the one that is there"),
 }

@@ -8,8 +8,8 @@ from softaug.lab.recipes.budgets import budget_entries
 from softaug.lab.recipes.cifar import cpu_scale_entries, paper_entries
 from softaug.lab.recipes.demo import demo_entries
 from softaug.lab.recipes.imagenet import imagenet_entries
+from softaug.lab.recipes.pairs import pretrain_entries
 from softaug.lab.recipes.rows import AnyEntry, learner_name
-from softaug.lab.recipes.ssl import pretrain_entries
 from softaug.lab.recipes.where_it_pays import where_it_pays_entries
 
 

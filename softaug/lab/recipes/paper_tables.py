@@ -7,6 +7,7 @@ from functools import cache
 from softaug.checks import nearest, refuse
 from softaug.lab.recipes.ablations import ALPHAS, FOCAL_GAMMAS, KS, SIGMAS
 from softaug.lab.recipes.budgets import studies
+from softaug.lab.recipes.pairs import LEARNING_RATES
 from softaug.lab.recipes.paper_numbers import (
     HIDDEN,
     V2,
@@ -23,7 +24,6 @@ from softaug.lab.recipes.paper_numbers import (
     quoted_numbers,
 )
 from softaug.lab.recipes.scale import Scale
-from softaug.lab.recipes.ssl import LEARNING_RATES
 
 ALL = "all"
 CIFAR = {"cifar100": "CIFAR-100", "cifar10": "CIFAR-10"}

@@ -101,7 +101,7 @@ def reproduce(
 
 
 def demo(out: Path = Path("softaug-demo"), full: bool = False) -> None:
-    """Train, evaluate and compare hard and soft crops on real images, in about four minutes.
+    """Train, evaluate and compare hard and soft crops on real images, in about five minutes.
 
     The same command again goes on: finished runs are left alone.
 

@@ -33,7 +33,7 @@ NUM_CROPS = 8
 
 
 @dataclass(frozen=True)
-class Arm:
+class StudyArm:
     """A recipe, and how many seeds it has at most."""
 
     recipe: AnyRecipe
@@ -46,12 +46,12 @@ class Study:
 
     name: str
     title: str
-    groups: Mapping[str, Mapping[str, Arm]]
+    groups: Mapping[str, Mapping[str, StudyArm]]
     """by title: arms that share a test set, by label; the first arm is the baseline"""
     num_seeds: int = NUM_SEEDS
     notes: tuple[str, ...] = ()
 
-    def arms(self) -> list[Arm]:
+    def arms(self) -> list[StudyArm]:
         """Return the arms of all groups."""
         return [arm for arms in self.groups.values() for arm in arms.values()]
 
@@ -82,7 +82,7 @@ def _scale(recipe: AnyRecipe, scale: Scale) -> AnyRecipe:
 
 def make_arm(
     recipe: str, overrides: Mapping[str, Any] | None = None, num_seeds: int | None = None
-) -> Arm:
+) -> StudyArm:
     """Make an arm of a recipe of the catalog with other settings, under a name that says so.
 
     >>> make_arm("digits-resnet8-soft", {"epochs": 20, "loss.soften": "target"}).recipe.name
@@ -91,7 +91,7 @@ def make_arm(
     changes = overrides or {}
     suffixes = [f"-{path.rpartition('.')[2]}{value}" for path, value in changes.items()]
     name = "".join([recipe, *suffixes])
-    return Arm(change(find(recipe).recipe, {"name": name, **changes}), num_seeds)
+    return StudyArm(change(find(recipe).recipe, {"name": name, **changes}), num_seeds)
 
 
 def demo_study(full: bool = False) -> Study:

@@ -7,7 +7,7 @@ from contextlib import redirect_stdout
 import pytest
 import torch
 
-from softaug.lab.curves.command import curves_command
+from softaug.lab.curves.cli import curves_command
 from softaug.lab.data.cifar import RELEASES
 from softaug.lab.data.images import ImageData, load
 from softaug.lab.data.prior import read_prior
@@ -100,7 +100,7 @@ def test_a_coarse_prior_needs_no_run(tmp_path, monkeypatch):
     sha256 = hashlib.sha256("\n".join(names).encode()).hexdigest()
     monkeypatch.setitem(RELEASES["cifar100"].names_sha256, "fine", sha256)
     data = ImageData(load("digits").train, None, names)
-    monkeypatch.setattr("softaug.lab.curves.command.load", lambda name, data_dir: data)
+    monkeypatch.setattr("softaug.lab.curves.cli.load", lambda name, data_dir: data)
     out = tmp_path / "prior.json"
     curves_command(["confusion", "--coarse", "--out", str(out)])
     assert read_prior(str(out), names)[0].unique().tolist() == pytest.approx([0.001, 0.181])

@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 
 from softaug.lab.recipes import PaperNumber, entries, find
+from softaug.lab.recipes.pairs import DIVERGED
 from softaug.lab.recipes.paper_numbers import V2, quoted_numbers
 from softaug.lab.recipes.paper_tables import all_tables, find_tables
-from softaug.lab.recipes.ssl import DIVERGED
 
 TABLES = [f"table{number}" for number in range(1, 10)]
 FIGURES = [f"figure{number}" for number in range(1, 8)]
