@@ -5,7 +5,7 @@ import torch
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from softaug.lab.curves.command import draw_figures, draw_fit, fit_table, naive_retained
+from softaug.lab.curves.cli import draw_figures, draw_fit, fit_table, naive_retained
 from softaug.lab.curves.fit import OperationFit
 from softaug.transforms.curves import Curve, TableCurve
 
