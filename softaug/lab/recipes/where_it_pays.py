@@ -1,7 +1,7 @@
 """Rows of the study where-it-pays: 5,000 images for 400 epochs, until the hard crop knows them all.
 
 The question and the protocol, written before any test image was measured:
-studies/where-it-pays/protocol.md.
+studies/where-it-pays/PROTOCOL.md.
 """
 
 from collections.abc import Mapping
