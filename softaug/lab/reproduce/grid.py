@@ -142,9 +142,9 @@ class Grid:
             if len({run.recipe.name for run in runs if run.folder in finished}) > 1:
                 slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
                 out = self.plan.out / "compare" / f"{study.name}-{slug}"
-                labels = {recipes[arm.recipe.name].name: label for label, arm in arms.items()}
-                compare_runs(finished, out, labels)
-                opening = tuple(draw_soft_arm(study, title, self.options.data_dir))
+                run = {label: recipes[arm.recipe.name] for label, arm in arms.items()}
+                compare_runs(finished, out, {recipe.name: label for label, recipe in run.items()})
+                opening = tuple(draw_soft_arm(run, self.options.data_dir))
                 page = write_report(out / COMPARISON, study.title, opening)
                 self.console.print()
                 print_findings(page.parent, self.console)

@@ -140,15 +140,15 @@ def studies() -> tuple[Study, ...]:
     return demo_study(), where_it_pays_study()
 
 
-def draw_soft_arm(study: Study, group: str, data_dir: Path | None) -> Iterator[Figure]:
-    """Draw test images as the first soft arm of a group is trained on them; photographs are not.
+def draw_soft_arm(arms: Mapping[str, AnyRecipe], data_dir: Path | None) -> Iterator[Figure]:
+    """Draw test images as the first soft arm is trained on them; photographs are not drawn.
 
     Shows the first image of each of eight classes, the farthest of eight crops of each.
     """
     soft = {
-        label: arm.recipe
-        for label, arm in study.groups[group].items()
-        if isinstance(arm.recipe, Recipe) and arm.recipe.loss.soften != "none"
+        label: recipe
+        for label, recipe in arms.items()
+        if isinstance(recipe, Recipe) and recipe.loss.soften != "none"
     }
     if not soft or is_files(next(iter(soft.values())).data.name):
         return
