@@ -17,8 +17,8 @@ def check_fill(who: str, fill: Any) -> Fill:
     """Return `fill` if it is a number, one number per channel, or "mean"."""
     if _is_number(fill) or (isinstance(fill, str) and fill == "mean"):
         return fill  # type: ignore[no-any-return]
-    listed = isinstance(fill, Sequence) and not isinstance(fill, str) and len(fill) > 0
-    if not listed or not all(map(_is_number, fill)):
+    is_sequence = isinstance(fill, Sequence) and not isinstance(fill, str) and len(fill) > 0
+    if not is_sequence or not all(map(_is_number, fill)):
         refuse(who, 'fill must be a number, one per channel, or "mean"', describe(fill))
     return tuple(fill)
 

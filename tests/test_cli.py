@@ -54,10 +54,10 @@ def test_listing_and_refusing_loads_no_torch_and_takes_half_a_second(arguments):
     ],
 )
 def test_a_wrong_word_is_one_line_and_code_2_and_names_the_nearest(call, arguments, message):
-    code, _, told = call(*arguments)
+    code, _, error = call(*arguments)
     assert code == 2
-    assert told.strip().endswith(message)
-    assert len(told.splitlines()) == 1
+    assert error.strip().endswith(message)
+    assert len(error.splitlines()) == 1
 
 
 def test_every_command_has_a_help_of_its_own(call):
@@ -71,9 +71,9 @@ def test_every_command_has_a_help_of_its_own(call):
 
 
 def test_an_unknown_option_is_refused_with_the_nearest(call):
-    code, *told = call("evaluate", "runs", "--ensembel")
+    code, *printed = call("evaluate", "runs", "--ensembel")
     assert code == 2
-    assert "--ensemble" in "".join(told)
+    assert "--ensemble" in "".join(printed)
 
 
 def test_without_the_lab_extra_the_command_says_what_to_install():

@@ -90,7 +90,7 @@ def _text(cell: Cell) -> str:
 
 def render_markdown(page: Page, picture: str = "", alt: str = "") -> str:
     """Return the page as text, under the image file `picture` if there is one."""
-    parts = [f"# {escape(page.title)}", *(f"**{escape(told)}**" for told in page.cautions)]
+    parts = [f"# {escape(page.title)}", *(f"**{escape(caution)}**" for caution in page.cautions)]
     if picture:
         parts.append(f"![{escape(alt)}]({picture})")
     parts += map(escape, page.findings)

@@ -194,7 +194,7 @@ def show_plan(plan: Plan, console: Console) -> None:
         by_recipe.setdefault(planned.run.recipe.name, []).append(planned)
     longest = max(map(len, by_recipe), default=0)
     for name, runs in by_recipe.items():
-        rest = f"{format_cost([runs[0].hours], plan.scale):>11} a run, {_format_states(runs)}"
+        rest = f"{format_cost([runs[0].hours], plan.scale):>12} a run, {_format_states(runs)}"
         fits = longest + len(rest) <= console.width
         _print(f"{name:{longest}}{rest}" if fits else f"{name}\n{rest}", console)
     _print(_summarize(plan), console)

@@ -1,10 +1,8 @@
 """Carry out a plan: do what is left, collect after each run, write tables and comparisons."""
 
 import re
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
@@ -37,7 +35,7 @@ from softaug.lab.reproduce.run_one import (
 )
 from softaug.lab.reproduce.status_page import INDEX, StatusPage
 from softaug.lab.reproduce.studies import Study, draw_soft_arm
-from softaug.lab.training.distributed import SIGNALS
+from softaug.lab.training.distributed import SIGNALS, handle_signals
 from softaug.lab.training.trainer import StoppedError
 
 
@@ -106,7 +104,7 @@ class Grid:
         progress = GridProgress(left, self.at_once or default_at_once(self.options.device))
         outcomes = self.runner([one.run for one in left], self.options, self.at_once)
         live = self.page.keep_updated(progress.seconds_left)
-        with live, _handle_signals(self._interrupt), closing(outcomes):
+        with live, handle_signals(SIGNALS, self._interrupt), closing(outcomes):
             for outcome in outcomes:
                 planned = by_name[outcome.name]
                 names = self.plan.tables_of(planned.run.recipe)
@@ -116,7 +114,7 @@ class Grid:
                 self.console.print(line, soft_wrap=True, highlight=False, markup=False)
                 self.page.write(progress.seconds_left(), live=True)
 
-    def _interrupt(self) -> NoReturn:
+    def _interrupt(self, number: int, frame: FrameType | None) -> NoReturn:
         self.num_interrupts += 1
         self.console.print("stopping: runs save their state", highlight=False)
         raise KeyboardInterrupt
@@ -225,21 +223,3 @@ def _explain_write_errors(out: Path) -> Iterator[None]:
             raise
         remedy = "all else is kept: make room there, and the same command goes on"
         refuse(WHO, f"results must be written to {out}", error, remedy)
-
-
-@contextmanager
-def _handle_signals(interrupt: Callable[[], NoReturn]) -> Iterator[None]:
-    """Have Ctrl-C, and what a cluster sends before it takes a machine away, call `interrupt`."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may handle signals
-        return
-
-    def handle(number: int, frame: FrameType | None) -> NoReturn:
-        interrupt()
-
-    before = {number: signal.signal(number, handle) for number in SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -152,21 +152,22 @@ def catch_signals() -> Iterator[Interruption]:
             raise KeyboardInterrupt
         interruption.asked = True
 
-    with _handle_signals(SIGNALS, note):
+    with handle_signals(SIGNALS, note):
         yield interruption
 
 
 @contextmanager
 def ignore_sigint() -> Iterator[None]:
     """Have processes started inside ignore Ctrl-C: their parent gets it, and stops them."""
-    with _handle_signals((signal.SIGINT,), signal.SIG_IGN):
+    with handle_signals((signal.SIGINT,), signal.SIG_IGN):
         yield
 
 
 @contextmanager
-def _handle_signals(numbers: Iterable[signal.Signals], handler: Any) -> Iterator[None]:
+def handle_signals(numbers: Iterable[signal.Signals], handler: Any) -> Iterator[None]:
+    """Have `handler` take these signals inside; only the main thread may do so."""
     if threading.current_thread() is not threading.main_thread():
-        numbers = ()  # only the main thread may handle signals
+        numbers = ()
     before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield

@@ -412,12 +412,12 @@ frame.srcdoc = {page};
 
 @pytest.fixture(scope="module", params=[360, 1200])
 def measured(request, browse, page_text, tmp_path_factory):
-    shown, told = browse(FRAME, page_text, request.param, tmp_path_factory.mktemp("browser"))
-    return {**json.loads(base64.b64decode(shown)), "told": told, "width": request.param}
+    shown, console = browse(FRAME, page_text, request.param, tmp_path_factory.mktemp("browser"))
+    return {**json.loads(base64.b64decode(shown)), "console": console, "width": request.param}
 
 
 def check_fit(measured, width):
-    assert "CONSOLE" not in measured["told"]
+    assert "CONSOLE" not in measured["console"]
     assert measured["scroll"] <= measured["inner"] <= width
     assert measured["outside"] == []
     assert min(measured["figures"]) > 100
@@ -458,5 +458,5 @@ def test_tables_are_copied_in_three_formats(measured):
 
 def test_the_page_of_a_table_fits_a_phone(browse, table_file, tmp_path):
     page = table_file.with_suffix(".html").read_text()
-    shown, told = browse(FRAME, page, 360, tmp_path)
-    check_fit({**json.loads(base64.b64decode(shown)), "told": told}, 360)
+    shown, console = browse(FRAME, page, 360, tmp_path)
+    check_fit({**json.loads(base64.b64decode(shown)), "console": console}, 360)
