@@ -63,6 +63,17 @@ def test_links_lead_somewhere():
         assert missing == [], page
 
 
+def test_the_page_on_other_libraries_names_every_example_and_the_pinned_versions():
+    page = (ROOT / "docs/guide/clients.md").read_text()
+    assert {path.name for path in ROOT.glob("examples/*.py")} == set(
+        re.findall(r"\[(\w+\.py)\]", page)
+    )
+    pins = re.findall(r"^([\w.-]+)==([\w.]+)", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+    tested = set(re.findall(r"^\| ([a-z]+) ([\d.]+) \|", page, re.MULTILINE))
+    assert len(tested) > 5
+    assert tested <= set(pins)
+
+
 def test_the_page_on_methods_shows_each_quoted_number_in_the_row_of_its_source():
     page = (ROOT / "docs/guide/method.md").read_text()
     rows = [line for line in page.splitlines() if line.startswith("|")]
