@@ -11,26 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NoReturn, TypeVar
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    JsonValue,
-    ValidationError,
-    model_validator,
-)
-from pydantic_core import ErrorDetails, from_json, to_json
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+from pydantic_core import ErrorDetails, from_json
 
 from softaug.checks import refuse
 from softaug.lab.io import read_text, write_json
 
 SCHEMA_VERSION: Literal[3] = 3
-_CONFIG = ConfigDict(
-    strict=True,
-    extra="forbid",
-    frozen=True,
-    allow_inf_nan=False,
-)
+_CONFIG = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0)]
@@ -52,14 +40,6 @@ class ResultFile(Record):
     remedy: ClassVar[str]
     schema_version: Literal[3] = SCHEMA_VERSION
 
-    @classmethod
-    def upgrade(cls, content: dict[str, Any]) -> dict[str, Any]:
-        """Return the content of a file of the first version, which had the same keys or fewer."""
-        if content.get("schema") != 1:
-            return content
-        kept = {key: value for key, value in content.items() if key != "schema"}
-        return {"schema_version": SCHEMA_VERSION, **kept}
-
 
 R = TypeVar("R", bound=ResultFile)
 
@@ -71,34 +51,21 @@ def write(record: ResultFile, path: Path, indent: int | None = None) -> Path:
 
 def read(path: Path, model: type[R]) -> R:
     """Read and validate a file; an error names the file, the key, the rule and the value."""
-    return parse(read_text(path, str(path), model.remedy.format(folder=path.parent)), model, path)
-
-
-def parse(text: str, model: type[R], path: Path) -> R:
-    """Validate the text of a file, of this or an earlier version; `path` is for errors."""
     remedy = model.remedy.format(folder=path.parent)
+    text = read_text(path, str(path), remedy)
     try:
         content = from_json(text)
     except ValueError as error:
         refuse(str(path), "the file must be JSON", error, remedy)
-    if isinstance(content, dict):
-        content = model.upgrade(content) if "schema" in content else content
-        found = content.get("schema_version", content.get("schema"))
-        if found != SCHEMA_VERSION:
-            age = "a later" if isinstance(found, int) and found > SCHEMA_VERSION else "an earlier"
-            rule = f"the file must have schema_version {SCHEMA_VERSION}"
-            refuse(str(path), rule, f"{found}: it was written by {age} version", remedy)
+    if isinstance(content, dict) and content.get("schema_version") != SCHEMA_VERSION:
+        found = content.get("schema_version")
+        age = "a later" if isinstance(found, int) and found > SCHEMA_VERSION else "an earlier"
+        rule = f"the file must have schema_version {SCHEMA_VERSION}"
+        refuse(str(path), rule, f"{found}: it was written by {age} version", remedy)
     try:
-        return model.model_validate_json(to_json(content))
+        return model.model_validate_json(text)
     except ValidationError as invalid:
         _refuse_first(invalid.errors(include_url=False)[0], path, remedy)
-
-
-def _rename(content: Any, **names: str) -> Any:
-    """Rename keys of a record; those that it lacks are left to the validation."""
-    if not isinstance(content, dict):
-        return content
-    return {names.get(key, key): value for key, value in content.items()}
 
 
 def _refuse_first(error: ErrorDetails, path: Path, remedy: str) -> NoReturn:
@@ -126,11 +93,8 @@ def _need(condition: bool, rule: str, got: object) -> None:
 
 def _need_lengths(num: int, **columns: Any) -> None:
     lengths = [len(column) for column in columns.values()]
-    _need(
-        lengths == [num] * len(columns),
-        f"{', '.join(columns)} must have {num} values each",
-        lengths,
-    )
+    rule = f"{', '.join(columns)} must have {num} values each"
+    _need(lengths == [num] * len(columns), rule, lengths)
 
 
 def _need_unique(name: str, values: Sequence[str]) -> None:
@@ -207,7 +171,7 @@ class MetricsRow(BaseModel):
     `test_error` or, of a paced run, `sigma`; all are numbers.
     """
 
-    model_config = ConfigDict(strict=True, extra="allow", frozen=True, allow_inf_nan=False)
+    model_config = _CONFIG | {"extra": "allow"}
     __pydantic_extra__: dict[str, float]
 
     step: Count  # training steps done
@@ -459,19 +423,6 @@ class Evaluation(ResultFile):
     environment: Environment
     predictions_sha256: str
 
-    @classmethod
-    def upgrade(cls, content: dict[str, Any]) -> dict[str, Any]:
-        """Rename what had other names in version 2."""
-        names = {"sets": "test_sets", "robustness": "corruptions", "measures": "metrics"}
-        found: dict[str, Any] = _rename(content, **names)
-        if found.pop("schema", None) != 2:
-            return content
-        if isinstance(found.get("members"), list):
-            found["members"] = [_rename(one, metrics="history") for one in found["members"]]
-        if "features" in found:
-            found["features"] = _rename(found["features"], neighbours="neighbors")
-        return {"schema_version": SCHEMA_VERSION, **found}
-
     @property
     def main_set(self) -> SetMetrics:
         """What was measured on the split that the evaluation is about."""
@@ -554,18 +505,6 @@ class Comparison(ResultFile):
     pairs: list[Pair]
     command: str
     environment: Environment
-
-    @classmethod
-    def upgrade(cls, content: dict[str, Any]) -> dict[str, Any]:
-        """Rename what had other names in version 2; verdicts had their words twice."""
-        found: dict[str, Any] = _rename(content, measures="metrics")
-        if found.pop("schema", None) != 2:
-            return content
-        for arm in found.get("arms", []):
-            arm["evaluations"] = [Evaluation.upgrade(one) for one in arm.get("evaluations", [])]
-        for verdict in (v for pair in found.get("pairs", []) for v in pair["verdicts"].values()):
-            verdict.pop("text", None)
-        return {"schema_version": SCHEMA_VERSION, **found}
 
     @property
     def shared_sets(self) -> list[str]:
