@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
-from pydantic_core import ErrorDetails, from_json
+from pydantic_core import ErrorDetails, to_json
 
 from softaug.checks import refuse
-from softaug.lab.io import read_text, write_json
+from softaug.lab.io import read_json, write_json
 
 SCHEMA_VERSION: Literal[3] = 3
 _CONFIG = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
@@ -52,18 +52,14 @@ def write(record: ResultFile, path: Path, indent: int | None = None) -> Path:
 def read(path: Path, model: type[R]) -> R:
     """Read and validate a file; an error names the file, the key, the rule and the value."""
     remedy = model.remedy.format(folder=path.parent)
-    text = read_text(path, str(path), remedy)
-    try:
-        content = from_json(text)
-    except ValueError as error:
-        refuse(str(path), "the file must be JSON", error, remedy)
+    content = read_json(path, str(path), remedy)
     if isinstance(content, dict) and content.get("schema_version") != SCHEMA_VERSION:
         found = content.get("schema_version")
         age = "a later" if isinstance(found, int) and found > SCHEMA_VERSION else "an earlier"
         rule = f"the file must have schema_version {SCHEMA_VERSION}"
         refuse(str(path), rule, f"{found}: it was written by {age} version", remedy)
     try:
-        return model.model_validate_json(text)
+        return model.model_validate_json(to_json(content, inf_nan_mode="constants"))
     except ValidationError as invalid:
         _refuse_first(invalid.errors(include_url=False)[0], path, remedy)
 

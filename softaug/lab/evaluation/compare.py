@@ -2,7 +2,7 @@
 
 import hashlib
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -159,7 +159,15 @@ def _compare_arms(
     """One arm minus another: over the seeds both have, and over the images of one such pair."""
     ours, theirs = ({one.evaluation.seed: one for one in side} for side in (arm, against))
     common = [seed for seed in ours if seed in theirs]
-    by_seed = _compare_by_seed(ours, theirs, metrics) if common else {}
+
+    def values(side: Mapping[int, Evaluated], key: str) -> dict[Hashable, float]:
+        return {seed: one.evaluation.values[key] for seed, one in side.items()}
+
+    by_seed = {
+        m.key: paired_difference(values(ours, m.key), values(theirs, m.key))
+        for m in metrics
+        if common
+    }
     mine, other = (ours[common[0]], theirs[common[0]]) if common else (arm[0], against[0])
     by_image = _compare_by_image(mine, other)
     return schema.Pair(
@@ -170,19 +178,6 @@ def _compare_arms(
         by_image=by_image,
         verdicts={m.key: _judge(by_seed.get(m.key), by_image.get(m.key), m) for m in metrics},
     )
-
-
-def _compare_by_seed(
-    ours: Mapping[int, Evaluated], theirs: Mapping[int, Evaluated], metrics: Sequence[MetricSpec]
-) -> dict[str, Estimate]:
-    """Paired differences over the seeds that both arms have."""
-    return {
-        metric.key: paired_difference(
-            {seed: one.evaluation.values[metric.key] for seed, one in ours.items()},
-            {seed: one.evaluation.values[metric.key] for seed, one in theirs.items()},
-        )
-        for metric in metrics
-    }
 
 
 def _compare_by_image(ours: Evaluated, theirs: Evaluated) -> dict[str, Interval]:

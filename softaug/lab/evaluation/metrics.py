@@ -1,6 +1,6 @@
 """The metrics of an evaluation: each is declared once, in `METRICS`, and computed from logits."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -66,11 +66,10 @@ def _image_brier(logits: Tensor, labels: Tensor) -> Tensor:
     return image_brier(logits.softmax(1), labels)
 
 
-ACCURACY = (
+METRICS = (
     Metric(_spec("error", "Error, %"), image_error, listed=True),
     Metric(_spec("top5_error", "Top-5 error, %"), _image_top5, listed=True),
-)
-CALIBRATION = (  # keys of `softaug.metrics.calibration_summary`
+    # calibration, keys of `softaug.metrics.calibration_summary`
     Metric(_spec("nll", "NLL", percent=False, digits=3), image_nll, listed=True, scaled=True),
     Metric(_spec("brier", "Brier score", percent=False, digits=3), _image_brier, listed=True),
     Metric(_spec("ece_10", "ECE (10 bins), %"), listed=True),
@@ -81,7 +80,7 @@ CALIBRATION = (  # keys of `softaug.metrics.calibration_summary`
     Metric(_spec("mce_15", "Maximum gap (15 bins), %")),
     Metric(_spec("gap", "Confidence minus accuracy, points")),
 )
-METRICS = ACCURACY + CALIBRATION
+CALIBRATION = [metric.spec for metric in METRICS[2:]]
 NEIGHBORS = (
     _spec("knn_error", "Nearest neighbors: error, %"),
     _spec("knn_untrained_error", "Nearest neighbors, untrained network: error, %"),
@@ -98,7 +97,7 @@ TRAINING = (  # on training images as they are; keys of result.json
 
 def measure_set(logits: Tensor, labels: Tensor, scaled: Tensor) -> SetMetrics:
     """Measure errors and calibration; `scaled` are the logits after temperature scaling."""
-    keys = [metric.spec.key for metric in CALIBRATION]
+    keys = [spec.key for spec in CALIBRATION]
     before, after = (calibration_summary(one, labels) for one in (logits, scaled))
     return SetMetrics(
         n=len(labels),
@@ -200,38 +199,38 @@ def list_metrics(
     corruptions: Mapping[str, CorruptionResult],
     features: Neighbors | None,
     training: Mapping[str, float],
-) -> Iterator[tuple[MetricSpec, float]]:
-    """Yield every metric with its value.
+    intervals: Mapping[str, tuple[float, float]],
+) -> list[MetricValue]:
+    """List every metric with its value and its interval over images, where it has one.
 
     The measured split comes first, then training images, nearest neighbors, corrupted images,
     and extra test sets, whose keys begin with their name.
     """
-    yield from _list_set(test_sets[split])
-    for spec in TRAINING:
-        if spec.key in training:
-            yield spec, training[spec.key]
+    found = _list_set(test_sets[split])
+    found += [(spec, training[spec.key]) for spec in TRAINING if spec.key in training]
     if features is not None:
-        for spec in NEIGHBORS:
-            yield spec, getattr(features, spec.key)
-    for name, found in corruptions.items():
-        for level, accuracy in list(zip(found.levels, found.accuracy, strict=True))[1:]:
+        found += [(spec, getattr(features, spec.key)) for spec in NEIGHBORS]
+    for name, result in corruptions.items():
+        for level, accuracy in list(zip(result.levels, result.accuracy, strict=True))[1:]:
             label = f"Accuracy, {CORRUPTION_LABELS[name].format(level)}, %"
-            yield _spec(level_key(name, level), label, digits=1, higher_is_better=True), accuracy
+            spec = _spec(level_key(name, level), label, digits=1, higher_is_better=True)
+            found.append((spec, accuracy))
     for name, measured in test_sets.items():
         if name != split:
             for spec, value in _list_set(measured):
                 key, label = set_key(name, split, spec.key), f"{name}: {spec.label}"
-                yield spec.model_copy(update={"key": key, "label": label}), value
+                found.append((spec.model_copy(update={"key": key, "label": label}), value))
+    return [
+        MetricValue(**spec.model_dump(), value=value, interval=intervals.get(spec.key))
+        for spec, value in found
+    ]
 
 
-def _list_set(measured: SetMetrics) -> Iterator[tuple[MetricSpec, float]]:
+def _list_set(measured: SetMetrics) -> list[tuple[MetricSpec, float]]:
     values = {"error": measured.error, "top5_error": measured.top5_error, **measured.before}
-    for metric in METRICS:
-        if metric.listed:
-            yield metric.spec, values[metric.spec.key]
-    for metric in METRICS:
-        if metric.scaled:
-            yield _scaled_spec(metric.spec), measured.after[metric.spec.key]
+    listed = [(m.spec, values[m.spec.key]) for m in METRICS if m.listed]
+    scaled = [(_scaled_spec(m.spec), measured.after[m.spec.key]) for m in METRICS if m.scaled]
+    return listed + scaled
 
 
 def _scaled_spec(spec: MetricSpec) -> MetricSpec:
@@ -239,16 +238,6 @@ def _scaled_spec(spec: MetricSpec) -> MetricSpec:
     name, unit, _ = spec.label.partition(", %")
     update = {"key": f"{spec.key}_scaled", "label": f"{name}, scaled{unit}"}
     return spec.model_copy(update=update)
-
-
-def with_intervals(
-    metrics: Iterable[tuple[MetricSpec, float]], intervals: Mapping[str, tuple[float, float]]
-) -> list[MetricValue]:
-    """Return metrics with their intervals over images (None where there is none)."""
-    return [
-        MetricValue(**spec.model_dump(), value=value, interval=intervals.get(spec.key))
-        for spec, value in metrics
-    ]
 
 
 # One value for each image
