@@ -38,6 +38,8 @@ class ResultFile(Record):
 
     # what to do about a file that cannot be read; {folder} is the folder it lies in
     remedy: ClassVar[str]
+    written_as_schema_1: ClassVar[bool] = False
+    """whether files with "schema": 1 in place of the version have the same keys"""
     schema_version: Literal[3] = SCHEMA_VERSION
 
 
@@ -53,6 +55,9 @@ def read(path: Path, model: type[R]) -> R:
     """Read and validate a file; an error names the file, the key, the rule and the value."""
     remedy = model.remedy.format(folder=path.parent)
     content = read_json(path, str(path), remedy)
+    if isinstance(content, dict) and model.written_as_schema_1 and content.get("schema") == 1:
+        del content["schema"]
+        content["schema_version"] = SCHEMA_VERSION
     if isinstance(content, dict) and content.get("schema_version") != SCHEMA_VERSION:
         found = content.get("schema_version")
         age = "a later" if isinstance(found, int) and found > SCHEMA_VERSION else "an earlier"
@@ -184,6 +189,7 @@ class Result(ResultFile):
     """result.json: what came out of a finished run."""
 
     remedy: ClassVar[str] = "restore the file, or train again with another --out"
+    written_as_schema_1: ClassVar[bool] = True
 
     recipe: RecipeDict
     seed: Count
@@ -671,6 +677,7 @@ class CollectedTable(ResultFile):
     """tableN.json, figureN.json: a table, figure or study as far as its runs have come."""
 
     remedy: ClassVar[str] = "run `softaug reproduce` again"
+    written_as_schema_1: ClassVar[bool] = True
 
     name: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
     title: str
