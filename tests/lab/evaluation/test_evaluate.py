@@ -1,7 +1,7 @@
 import hashlib
-import io
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import factories
@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 import safetensors.torch
 import torch
+from matplotlib.figure import Figure
 from PIL import Image
 from rich.console import Console
 
+import softaug
+from softaug.lab import commands
 from softaug.lab.data.images import load
 from softaug.lab.evaluation.compare import compare_runs, read_evaluation
 from softaug.lab.evaluation.corruptions import make_corruptions
@@ -21,21 +24,17 @@ from softaug.lab.evaluation.evaluate import (
     evaluate_each,
     format_command,
 )
-from softaug.lab.evaluation.load_run import TrainedRun, load_run, runs_in
+from softaug.lab.evaluation.load_run import TrainedRun, load_run
 from softaug.lab.evaluation.metrics import measure_set
-from softaug.lab.schema import Evaluation
 from softaug.lab.training.evaluate import chunks
 from softaug.metrics import apply_temperature, ensemble_logits, error, fit_temperature
 
+PACKAGE = str(Path(softaug.__file__).parent)
 PARTS = ("logits", "labels", "temperature")
 
 
 def predictions(folder):
     return safetensors.torch.load_file(folder / "predictions.safetensors")
-
-
-def without_date(found):
-    return found.model_copy(update={"environment": {}})
 
 
 @pytest.fixture
@@ -96,6 +95,7 @@ def test_the_numbers_are_those_of_the_training_s_result(measured, runs):
 
 
 def test_an_evaluation_says_what_was_measured_of_what(measured, runs):
+    assert read_evaluation(runs.test) == measured
     assert (measured.schema_version, measured.kind, measured.split) == (3, "evaluation", "test")
     assert (measured.name, measured.class_names) == ("on-test", list("0123456789"))
     assert measured.recipe == json.loads((runs.test / "recipe.json").read_text())
@@ -103,22 +103,11 @@ def test_an_evaluation_says_what_was_measured_of_what(measured, runs):
     assert (member.seed, member.step, len(member.history)) == (0, 6, 2)
     assert (member.num_steps, member.finished) == (6, True)
     assert measured.fill == [round(mean) for mean in load_run(runs.test, None, "cpu").data.mean]
+    assert [path.name for path in runs.test.glob(".*")] in ([".lock"], []), "no unfinished file"
 
 
-def test_the_file_holds_what_is_returned(measured, runs):
-    assert read_evaluation(runs.test) == measured
-
-
-def test_the_first_level_of_each_corruption_is_the_accuracy(measured):
-    assert list(measured.corruptions) == ["occlusion", "shift", "noise"]
-    for result in measured.corruptions.values():
-        assert result.accuracy[0] == pytest.approx(1 - measured.test_sets["test"].error)
-        assert (len(result.accuracy), len(result.se), result.n) == (5, 5, 697)
-
-
-@pytest.mark.parametrize("place", [1, 4])
-def test_accuracy_is_that_of_the_corrupted_images(measured, runs, place):
-    run = load_run(runs.test, None, "cpu")
+def test_accuracy_is_that_of_the_corrupted_images(measured, runs):
+    run, place = load_run(runs.test, None, "cpu"), 3
     shift = make_corruptions(measured.fill)[1]
     right, labels = [], list(run.data.measured.labels.split(500))
     for chunk, images in enumerate(chunks(run.data.measured, 0)):
@@ -126,13 +115,10 @@ def test_accuracy_is_that_of_the_corrupted_images(measured, runs, place):
         right.append(answers == labels[chunk])
     accuracy = float(torch.cat(right).double().mean())
     assert measured.corruptions["shift"].accuracy[place] == pytest.approx(accuracy)
-
-
-def test_the_classes_add_up(measured):
-    found, wrong = measured.per_class, measured.test_sets["test"].error
-    assert sum(found.count) == sum(map(sum, found.confusion)) == 697
-    shares = zip(found.count, found.error, strict=True)
-    assert sum(n * share for n, share in shares) / 697 == pytest.approx(wrong, abs=1e-5)
+    assert list(measured.corruptions) == ["occlusion", "shift", "noise"]
+    for result in measured.corruptions.values():
+        assert result.accuracy[0] == pytest.approx(1 - measured.test_sets["test"].error)
+        assert (len(result.accuracy), len(result.se), result.n) == (5, 5, 697)
 
 
 def test_predictions_are_kept_with_their_labels(measured, runs):
@@ -147,25 +133,10 @@ def test_predictions_are_kept_with_their_labels(measured, runs):
     assert wrong == measured.test_sets["test"].error
     content = (runs.test / "predictions.safetensors").read_bytes()
     assert measured.predictions_sha256 == hashlib.sha256(content).hexdigest()
-
-
-def test_right_answers_to_corrupted_images_are_kept_for_each_image(measured, runs):
     for name, result in measured.corruptions.items():
-        right = predictions(runs.test)[f"{name}_right"]
+        right = kept[f"{name}_right"]
         assert (right.dtype, right.shape, int(right.max())) == (torch.uint8, (697, 5), 1)
         assert right.double().mean(0).tolist() == pytest.approx(result.accuracy)
-
-
-def test_every_measure_that_is_a_mean_has_an_interval(measured):
-    without = [m.key for m in measured.metrics if m.interval is None]
-    none = ("ece_10", "ece_15_mass", "ece_15_scaled")
-    training = ("train_error_clean", "train_confidence_clean")  # of other images
-    assert without == [*none, *training, *(f"again/{key}" for key in none)]
-
-
-def test_the_command_makes_it_again(measured, runs):
-    also = f"again={runs.test / 'again.npz'}"
-    assert measured.command == f"softaug evaluate {runs.test} --draws 1 --extra-test-sets {also}"
 
 
 def test_paths_below_the_current_folder_are_not_told_in_full(
@@ -201,12 +172,6 @@ def test_held_out_images_are_measured_in_place_of_the_test_set(runs, evaluated, 
     assert "--held-out" in found.command
 
 
-def test_held_out_needs_images_that_were_held_out(runs, evaluated):
-    rule = "held_out needs runs that held out images by data.validation, got on-test; train with"
-    with pytest.raises(ValueError, match=rule):
-        evaluated([runs.test], runs.test, held_out=True)
-
-
 def test_without_a_test_set_the_split_is_called_validation(runs, evaluated, tmp_path):
     name = f"folder:{digit_folder(tmp_path / 'digits', '', num=3)}"
     change = {"name": name, "size": 16, "per_class": None, "validation": 20}
@@ -229,17 +194,6 @@ def test_a_diverged_network_is_refused(runs, evaluated, tmp_path, monkeypatch):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_set_of_one_image_is_refused(runs, evaluated, tmp_path):
-    with np.load(runs.test / "again.npz") as arrays:
-        np.savez(tmp_path / "one.npz", **{name: arrays[name][:1] for name in arrays})
-    with pytest.raises(ValueError, match="the one set must hold at least 2 images, got 1"):
-        evaluated([runs.test], tmp_path / "out", extra_test_sets=(f"one={tmp_path / 'one.npz'}",))
-
-
-def test_no_unfinished_file_is_left(measured, runs):
-    assert [path.name for path in runs.test.glob(".*")] in ([".lock"], [])
-
-
 def test_an_extra_test_set_is_measured_by_itself(measured, runs):
     kept = predictions(runs.test)
     logits, labels = kept["again_logits"], kept["again_labels"]
@@ -260,16 +214,28 @@ def test_other_images_than_the_trained_ones_are_refused(runs, evaluated, tmp_pat
         evaluated([folder], folder)
 
 
-def test_the_command_gives_the_same_numbers_again(measured, runs, tmp_path):
+def test_the_command_gives_the_same_numbers_again_and_passes_few_files(
+    measured, runs, tmp_path, monkeypatch
+):
+    also = f"again={runs.test / 'again.npz'}"
+    assert measured.command == f"softaug evaluate {runs.test} --draws 1 --extra-test-sets {also}"
     again = Path(shutil.copytree(runs.test, tmp_path / "run"))
     (again / "evaluation.json").unlink()
-    also = f"again={runs.test / 'again.npz'}"
-    options = EvaluationOptions(device="cpu", draws=1, extra_test_sets=(also,))
-    console = Console(file=io.StringIO(), width=100)
-    assert list(evaluate_each([again], options, False, None, console)) == [again]
+    nothing = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'
+    monkeypatch.setattr(Figure, "savefig", lambda self, file, **_: file.write(nothing))
+    passed = set()
+    sys.settrace(lambda frame, event, _: passed.add(frame.f_code.co_filename))
+    try:
+        options = EvaluationOptions(device="cpu", draws=1, corruptions=("occlusion",))
+        commands.evaluate((again,), options)
+    finally:
+        sys.settrace(None)
+    ours = sorted(file for file in passed if file.startswith(PACKAGE) and file.endswith(".py"))
+    assert 30 < len(ours) <= 40, ours
     found = read_evaluation(again)
-    text = found.model_dump_json().replace(str(again), str(runs.test))
-    assert without_date(Evaluation.model_validate_json(text)) == without_date(measured)
+    assert found.test_sets["test"] == measured.test_sets["test"]
+    assert found.corruptions["occlusion"] == measured.corruptions["occlusion"]
+    assert (again / "report.html").is_file()
 
 
 def test_the_other_half_sets_the_temperature_without_held_out_images(measured, runs):
@@ -291,13 +257,10 @@ def test_held_out_images_set_the_temperature_where_there_are_some(held_measured,
     (temperature,) = held_measured.temperature.values
     assert temperature == pytest.approx(expected, rel=1e-3)
     assert held_measured.temperature.how.startswith("fitted on 30 training images")
-    after = measures_after(predictions(runs.held), temperature)
+    kept = predictions(runs.held)
+    logits = kept["test_logits"].double() / temperature
+    after = float(torch.nn.functional.cross_entropy(logits, kept["test_labels"]))
     assert held_measured.test_sets["test"].after["nll"] == pytest.approx(after)
-
-
-def measures_after(kept, temperature):
-    logits, labels = kept["test_logits"] / temperature, kept["test_labels"]
-    return float(torch.nn.functional.cross_entropy(logits.double(), labels))
 
 
 @pytest.fixture(scope="module")
@@ -319,33 +282,15 @@ def test_an_ensemble_is_the_mean_of_the_probabilities(ensemble, runs):
     assert [member.step for member in found.members] == [3, 6]
 
 
-def test_an_ensemble_of_a_run_with_itself_is_the_run(measured, runs, evaluated, tmp_path):
-    found = evaluated([runs.test, runs.test], tmp_path)
-    ours, theirs = found.test_sets["test"], measured.test_sets["test"]
-    assert ours.error == theirs.error
-    for name in ("nll", "brier", "gap"):
-        assert ours.before[name] == pytest.approx(theirs.before[name], abs=1e-6)
-    assert found.corruptions == {}
-    assert not any("/" in metric.key for metric in found.metrics), "of none that is not measured"
-
-
-def test_an_ensemble_for_different_data_is_refused(runs, evaluated, tmp_path):
-    name = f"folder:{digit_folder(tmp_path / 'digits', 'train', 'val')}"
-    other = copy_run(runs.test, tmp_path / "other", name=name, size=16, per_class=None)
-    rule = r"must be for the same data.* got folder:.* beside digits"
-    with pytest.raises(ValueError, match=rule):
-        evaluated([runs.test, other], tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.usefixtures("unmeasured")
-@pytest.mark.parametrize("change", [{"validation": 0}, {"seed": 1}])
-def test_an_ensemble_whose_members_held_out_other_images_is_refused(
-    runs, evaluated, tmp_path, change
-):
-    other = copy_run(runs.held, tmp_path / "other", **change)
-    with pytest.raises(ValueError, match="must be for the same data"):
-        evaluated([runs.held, other], tmp_path / "out")
+def test_an_ensemble_of_other_data_or_other_images_held_out_is_refused(runs, evaluated, tmp_path):
+    folder = f"folder:{digit_folder(tmp_path / 'digits', 'train', 'val', num=4)}"
+    changes = {"name": folder, "size": 16, "per_class": None}, {"validation": 0}, {"seed": 1}
+    for place, change in enumerate(changes):
+        other = copy_run(runs.held, tmp_path / f"{place}", **change)
+        with pytest.raises(ValueError, match="must be for the same data"):
+            evaluated([runs.held, other], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_data_that_have_got_other_classes_are_refused(runs, tmp_path):
@@ -358,22 +303,43 @@ def test_data_that_have_got_other_classes_are_refused(runs, tmp_path):
         load_run(other, None, "cpu")
 
 
-def test_only_the_corruptions_that_are_named_are_measured(measured, runs, evaluated, tmp_path):
-    folder = copy_run(runs.test, tmp_path / "run")
-    found = evaluated([folder], folder, corruptions=("shift",))
+def test_only_the_corruptions_that_are_named_are_measured_and_compared(
+    measured, runs, evaluated, tmp_path
+):
+    other = copy_run(runs.test, tmp_path / "run")
+    recipe = json.loads((other / "recipe.json").read_text()) | {"name": "other"}
+    (other / "recipe.json").write_text(json.dumps(recipe))
+    found = evaluated([other], other, corruptions=("shift",))
     assert found.corruptions == {"shift": measured.corruptions["shift"]}
     assert found.test_sets == {"test": measured.test_sets["test"]}, "nothing else changes"
     assert found.examples == measured.examples, "occluded ones are shown all the same"
-    assert found.command == f"softaug evaluate {folder} --draws 1 --corruptions shift"
+    assert found.command == f"softaug evaluate {other} --draws 1 --corruptions shift"
+    both = compare_runs([runs.test, other], tmp_path / "both")
+    assert {m.key.partition("/")[0] for m in both.metrics if "/" in m.key} == {"shift"}
 
 
-def test_a_comparison_shows_the_corruptions_that_all_have(measured, runs, evaluated, tmp_path):
-    other = copy_run(runs.test, tmp_path / "other")
-    recipe = json.loads((other / "recipe.json").read_text()) | {"name": "other"}
-    (other / "recipe.json").write_text(json.dumps(recipe))
-    evaluated([other], other, corruptions=("noise",))
-    found = compare_runs([runs.test, other], tmp_path / "both")
-    assert {m.key.partition("/")[0] for m in found.metrics if "/" in m.key} == {"noise"}
+REFUSED = {
+    "no number held out": ({"held_out": True}, "needs runs that held out .* got on-test; train"),
+    "one image": ({"extra_test_sets": 1}, "the more set must hold at least 2 images, got 1"),
+    "same name": ({"extra_test_sets": 2}, "must have different names, got more twice"),
+    "nonsense": ({"extra_test_sets": ("nonsense",)}, "extra_test_sets must be NAME=FOLDER"),
+    "export": ({"export": Path("a.safetensors")}, "export is for one run that learned without"),
+    "resize": ({"resize": (32,)}, "resize is for images in folders"),
+}
+
+
+@pytest.mark.usefixtures("unmeasured")
+@pytest.mark.parametrize(("options", "rule"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_measured_is_refused_first(
+    measured, runs, evaluated, tmp_path, options, rule
+):
+    if isinstance(num := options.get("extra_test_sets"), int):
+        with np.load(runs.test / "again.npz") as arrays:
+            np.savez(tmp_path / "one.npz", **{name: arrays[name][:num] for name in arrays})
+        options = {"extra_test_sets": (f"more={tmp_path / 'one.npz'}",) * num}
+    with pytest.raises(ValueError, match=f"evaluate: .*{rule}"):
+        evaluated([runs.test], tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
@@ -444,52 +410,24 @@ def of_members(runs, tmp_path):
 
 
 @pytest.mark.usefixtures("unmeasured")
-def test_a_folder_of_members_is_evaluated_as_their_ensemble(of_members, monkeypatch):
+def test_a_folder_of_members_is_their_ensemble_and_joins_a_larger_one(
+    of_members, runs, monkeypatch
+):
     opened = []
     monkeypatch.setattr(Evaluator, "__init__", lambda self, runs, *_: opened.extend(runs))
     monkeypatch.chdir(of_members.parent)
-    folders = evaluate_each([of_members], EvaluationOptions(), False, None, Console(quiet=True))
-    assert list(folders) == [of_members]
+    factories.save(factories.make_evaluation(), of_members / "evaluation.json")  # of fewer members
+    options, quiet = EvaluationOptions(), Console(quiet=True)
+    assert list(evaluate_each([of_members], options, False, None, quiet)) == [of_members]
     assert [run.folder.name for run in opened] == ["member-seed9", "member-seed10"]
     assert read_evaluation(of_members).command == "softaug evaluate both --draws 3"
-
-
-@pytest.mark.usefixtures("unmeasured")
-def test_a_folder_of_members_is_theirs_after_another_has_joined(of_members, evaluated):
-    factories.save(factories.make_evaluation(), of_members / "evaluation.json")  # of fewer members
-    assert evaluated(runs_in(of_members), of_members).members
-
-
-@pytest.mark.usefixtures("unmeasured")
-def test_a_folder_of_members_joins_a_larger_ensemble(of_members, runs):
-    together = evaluate_each(
-        [of_members, runs.test], EvaluationOptions(), True, None, Console(quiet=True)
-    )
-    (folder,) = together
+    (folder,) = evaluate_each([of_members, runs.test], options, True, None, quiet)
     parts = [of_members / "member-seed9", of_members / "member-seed10", runs.test]
     assert folder == of_members.parent / "ensemble-both"
-    assert read_evaluation(folder).command == format_command(parts, EvaluationOptions(), folder)
-
-
-def test_the_remedy_for_an_unmeasured_ensemble_names_its_folder(of_members, tmp_path):
-    with pytest.raises(ValueError, match=f"run `softaug evaluate {of_members}`"):
-        compare_runs([of_members], tmp_path)
+    assert read_evaluation(folder).command == format_command(parts, options, folder)
 
 
 def test_a_file_that_is_no_evaluation_is_not_written_over(runs, evaluated, tmp_path):
     (tmp_path / "evaluation.json").write_text("mine")
     with pytest.raises(ValueError, match="evaluation of others, got what cannot be read"):
         evaluated([runs.test, runs.test], tmp_path)
-
-
-def test_a_wrong_extra_set_is_refused_before_anything_is_measured(runs, evaluated, tmp_path):
-    with pytest.raises(ValueError, match="evaluate: extra_test_sets must be NAME=FOLDER"):
-        evaluated([runs.test], tmp_path / "out", extra_test_sets=("nonsense",))
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.usefixtures("measured", "unmeasured")
-def test_two_extra_sets_of_one_name_are_refused(runs, evaluated, tmp_path):
-    also = f"again={runs.test / 'again.npz'}"
-    with pytest.raises(ValueError, match="again"):
-        evaluated([runs.test], tmp_path / "out", extra_test_sets=(also, also))
