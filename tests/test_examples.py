@@ -66,9 +66,6 @@ def test_the_notebook_runs_and_both_networks_learn(capfd):
     pyplot.close("all")
 
 
-def test_every_example_is_executed():
+def test_every_example_is_executed_and_the_plain_loop_stays_short():
     assert {path.name for path in FOLDER.glob("*.py")} == {*EPOCHS, "imagefolder.py"}
-
-
-def test_the_plain_loop_stays_short():
     assert len((FOLDER / "plain_loop.py").read_text().splitlines()) < 60
