@@ -71,31 +71,12 @@ def forget_images(checkpoint):
     (checkpoint / "manifest.json").write_text(json.dumps(manifest))
 
 
-def digit_folder(root, *parts, num=1):
-    """`num` test digits of each class as files, in each of the parts."""
-    test = load("digits").test
-    for part in parts:
-        for label in range(10):
-            path = root / part / str(label)
-            path.mkdir(parents=True)
-            for place in (test.labels == label).nonzero()[:num, 0].tolist():
-                pixels = test.images[place].permute(1, 2, 0).numpy()
-                Image.fromarray(pixels).save(path / f"{place}.png")
-    return root
-
-
-def test_the_numbers_are_those_of_the_training_s_result(measured, runs):
-    assert runs.result["split"] == "test"
-    assert measured.test_sets["test"].n == runs.result["num_measured"] == 697
-    assert measured.test_sets["test"].error == runs.result["error"]
-    assert measured.test_sets["test"].before["nll"] == runs.result["nll"]
-    assert measured.test_sets["test"].before["ece_10"] == pytest.approx(
-        runs.result["ece"], abs=1e-3
-    )
-
-
-def test_an_evaluation_says_what_was_measured_of_what(measured, runs):
+def test_an_evaluation_has_the_numbers_of_training_and_says_what_was_measured(measured, runs):
     assert read_evaluation(runs.test) == measured
+    found, result = measured.test_sets["test"], runs.result
+    assert (result["split"], found.n, result["num_measured"]) == ("test", 697, 697)
+    assert (found.error, found.before["nll"]) == (result["error"], result["nll"])
+    assert found.before["ece_10"] == pytest.approx(result["ece"], abs=1e-3)
     assert (measured.schema_version, measured.kind, measured.split) == (3, "evaluation", "test")
     assert (measured.name, measured.class_names) == ("on-test", list("0123456789"))
     assert measured.recipe == json.loads((runs.test / "recipe.json").read_text())
@@ -173,7 +154,13 @@ def test_held_out_images_are_measured_in_place_of_the_test_set(runs, evaluated, 
 
 
 def test_without_a_test_set_the_split_is_called_validation(runs, evaluated, tmp_path):
-    name = f"folder:{digit_folder(tmp_path / 'digits', '', num=3)}"
+    test = load("digits").test
+    for label in range(10):
+        (tmp_path / "digits" / str(label)).mkdir(parents=True)
+        for place in (test.labels == label).nonzero()[:3, 0].tolist():
+            pixels = test.images[place].permute(1, 2, 0).numpy()
+            Image.fromarray(pixels).save(tmp_path / "digits" / str(label) / f"{place}.png")
+    name = f"folder:{tmp_path / 'digits'}"
     change = {"name": name, "size": 16, "per_class": None, "validation": 20}
     folder = copy_run(runs.test, tmp_path / "run", **change)
     found = evaluated([folder], folder)
@@ -182,6 +169,9 @@ def test_without_a_test_set_the_split_is_called_validation(runs, evaluated, tmp_
     assert found.temperature.how.startswith("each half of the validation images")
     assert "validation_logits" in predictions(folder)
     assert compare_runs([folder], tmp_path / "out").arms[0].seeds == [0]
+    shutil.rmtree(tmp_path / "digits" / "9")
+    with pytest.raises(ValueError, match=r"evaluate: .* must have the classes it was trained on"):
+        load_run(folder, None, "cpu")
 
 
 def test_a_diverged_network_is_refused(runs, evaluated, tmp_path, monkeypatch):
@@ -283,24 +273,13 @@ def test_an_ensemble_is_the_mean_of_the_probabilities(ensemble, runs):
 
 
 @pytest.mark.usefixtures("unmeasured")
-def test_an_ensemble_of_other_data_or_other_images_held_out_is_refused(runs, evaluated, tmp_path):
-    folder = f"folder:{digit_folder(tmp_path / 'digits', 'train', 'val', num=4)}"
-    changes = {"name": folder, "size": 16, "per_class": None}, {"validation": 0}, {"seed": 1}
-    for place, change in enumerate(changes):
-        other = copy_run(runs.held, tmp_path / f"{place}", **change)
-        with pytest.raises(ValueError, match="must be for the same data"):
-            evaluated([runs.held, other], tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-def test_data_that_have_got_other_classes_are_refused(runs, tmp_path):
-    root = digit_folder(tmp_path / "digits", "train", "val")
-    for part in ("train", "val"):
-        shutil.rmtree(root / part / "9")
-    name = f"folder:{root}"
-    other = copy_run(runs.test, tmp_path / "other", name=name, size=16, per_class=None)
-    with pytest.raises(ValueError, match="evaluate: "):
-        load_run(other, None, "cpu")
+@pytest.mark.parametrize("change", [{"validation": 0}, {"seed": 1}])
+def test_an_ensemble_whose_members_held_out_other_images_is_refused(
+    runs, evaluated, tmp_path, change
+):
+    other = copy_run(runs.held, tmp_path / "other", **change)
+    with pytest.raises(ValueError, match="must be for the same data"):
+        evaluated([runs.held, other], tmp_path / "out")
 
 
 def test_only_the_corruptions_that_are_named_are_measured_and_compared(
@@ -342,30 +321,23 @@ def test_what_cannot_be_measured_is_refused_first(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("options", "rule"),
-    [
-        ({"draws": 0}, "draws must be a whole number >= 1"),
-        ({"draws": True}, "draws must be a whole number >= 1"),
-        ({"draws": 256}, "draws must be at most 255, got 256"),
-        ({"corruptions": ("noises",)}, "corruptions must be one of .*did you mean 'noise'"),
-    ],
-)
-def test_bad_options_are_refused(options, rule):
-    with pytest.raises(ValueError, match=f"evaluate: {rule}"):
-        EvaluationOptions(**options)
+def evaluate_nothing(*runs, out=None):
+    next(evaluate_each(runs, EvaluationOptions(), False, out, Console(quiet=True)))
 
 
 @pytest.mark.parametrize(
-    ("folders", "out", "rule"),
+    ("call", "rule"),
     [
-        ([], None, "at least one run must be given, got none; name a run's folder"),
-        (["run"], "out", "out is for --ensemble"),
+        (lambda: EvaluationOptions(draws=0), "draws must be a whole number >= 1"),
+        (lambda: EvaluationOptions(draws=256), "draws must be at most 255, got 256"),
+        (lambda: EvaluationOptions(corruptions=("noises",)), ".*did you mean 'noise'"),
+        (lambda: evaluate_nothing(), "at least one run must be given, got none; name a run's"),
+        (lambda: evaluate_nothing("run", out="out"), "out is for --ensemble"),
     ],
 )
-def test_the_command_refuses_no_run_and_a_needless_out(folders, out, rule):
+def test_bad_options_are_refused(call, rule):
     with pytest.raises(ValueError, match=f"evaluate: {rule}"):
-        next(evaluate_each(folders, EvaluationOptions(), False, out, Console(quiet=True)))
+        call()
 
 
 @pytest.mark.usefixtures("unmeasured")
@@ -379,7 +351,7 @@ def test_an_ensemble_goes_beside_its_first_run_or_where_it_is_told(runs, tmp_pat
     assert (folder / "evaluation.json").is_file()
 
 
-def test_another_ensemble_is_not_written_over(ensemble, runs, evaluated, monkeypatch):
+def test_other_evaluations_are_not_written_over(ensemble, runs, evaluated, tmp_path, monkeypatch):
     _, out = ensemble
     member = out.with_name("member")
     before = (out / "evaluation.json").read_bytes()
@@ -387,32 +359,20 @@ def test_another_ensemble_is_not_written_over(ensemble, runs, evaluated, monkeyp
     with pytest.raises(ValueError, match=rule):
         evaluated([member, runs.test, runs.test], out)
     assert (out / "evaluation.json").read_bytes() == before
+    (tmp_path / "evaluation.json").write_text("mine")
+    with pytest.raises(ValueError, match="evaluation of others, got what cannot be read"):
+        evaluated([runs.test, runs.test], tmp_path)
+    with pytest.raises(ValueError, match="evaluate: an ensemble's folder must not be a member's"):
+        evaluated([member, runs.test], member / ".." / "member")
     monkeypatch.setattr(Evaluator, "evaluate", lambda self, out, command: "measured")
     assert evaluated([runs.test, member], out) == "measured", "the same members"
 
 
 @pytest.mark.usefixtures("unmeasured")
-def test_the_folder_of_a_member_is_refused_for_the_ensemble(runs, evaluated, tmp_path, monkeypatch):
-    first = copy_run(runs.test, tmp_path / "first")
-    monkeypatch.chdir(tmp_path)
-    before = sorted(first.iterdir())
-    with pytest.raises(ValueError, match="evaluate: an ensemble's folder must not be a member's"):
-        evaluated([first, runs.test], Path("other") / ".." / "first")
-    assert sorted(first.iterdir()) == before
-
-
-@pytest.fixture
-def of_members(runs, tmp_path):
-    """A folder as `softaug train --members` makes it."""
+def test_a_folder_of_members_is_their_ensemble_and_joins_a_larger_one(runs, tmp_path, monkeypatch):
+    of_members = tmp_path / "both"  # as `softaug train --members` makes it
     for seed in (9, 10):
-        copy_run(runs.test, tmp_path / "both" / f"member-seed{seed}")
-    return tmp_path / "both"
-
-
-@pytest.mark.usefixtures("unmeasured")
-def test_a_folder_of_members_is_their_ensemble_and_joins_a_larger_one(
-    of_members, runs, monkeypatch
-):
+        copy_run(runs.test, of_members / f"member-seed{seed}")
     opened = []
     monkeypatch.setattr(Evaluator, "__init__", lambda self, runs, *_: opened.extend(runs))
     monkeypatch.chdir(of_members.parent)
@@ -425,9 +385,3 @@ def test_a_folder_of_members_is_their_ensemble_and_joins_a_larger_one(
     parts = [of_members / "member-seed9", of_members / "member-seed10", runs.test]
     assert folder == of_members.parent / "ensemble-both"
     assert read_evaluation(folder).command == format_command(parts, options, folder)
-
-
-def test_a_file_that_is_no_evaluation_is_not_written_over(runs, evaluated, tmp_path):
-    (tmp_path / "evaluation.json").write_text("mine")
-    with pytest.raises(ValueError, match="evaluation of others, got what cannot be read"):
-        evaluated([runs.test, runs.test], tmp_path)
