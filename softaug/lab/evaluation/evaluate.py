@@ -16,20 +16,18 @@ from softaug.checks import check_choice, check_whole, refuse
 from softaug.lab import schema
 from softaug.lab.data.datasets import name_classes
 from softaug.lab.data.images import Source
-from softaug.lab.evaluation.corruptions import (
-    CORRUPTIONS,
-    Corruption,
-    CorruptionName,
-    make_corruptions,
-    make_examples,
-)
 from softaug.lab.evaluation.load_run import TrainedRun, load_run, read_recipe, runs_in
 from softaug.lab.evaluation.metrics import (
     CALIBRATION,
+    CORRUPTIONS,
     TRAINING,
+    Corruption,
+    CorruptionName,
     halves_temperatures,
     image_intervals,
     list_metrics,
+    make_corruptions,
+    make_examples,
     measure_classes,
     measure_set,
     scale,

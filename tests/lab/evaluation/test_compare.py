@@ -9,8 +9,8 @@ import torch
 
 from softaug.lab import schema
 from softaug.lab.evaluation.compare import compare_runs, read_evaluation, read_predictions
-from softaug.lab.evaluation.corruptions import Corruption
 from softaug.lab.evaluation.metrics import (
+    Corruption,
     image_intervals,
     list_metrics,
     measure_classes,

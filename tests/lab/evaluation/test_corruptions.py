@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 
 from softaug.lab.data.images import Images
-from softaug.lab.evaluation.corruptions import Corruption, make_corruptions, make_examples
+from softaug.lab.evaluation.metrics import Corruption, make_corruptions, make_examples
 
 FILL = (10, 20, 30)
 ALL = pytest.mark.parametrize("corruption", make_corruptions(FILL), ids=lambda one: one.name)

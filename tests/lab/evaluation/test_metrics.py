@@ -5,7 +5,6 @@ import math
 import pytest
 import torch
 
-from softaug.lab.evaluation.corruptions import make_corruptions
 from softaug.lab.evaluation.metrics import (
     CALIBRATION,
     confidence_histogram,
@@ -13,6 +12,7 @@ from softaug.lab.evaluation.metrics import (
     image_intervals,
     image_values,
     list_metrics,
+    make_corruptions,
     measure_classes,
     measure_set,
     scale,
