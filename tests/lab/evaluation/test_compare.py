@@ -75,11 +75,6 @@ def save(folder, evaluation, predictions):
     return folder
 
 
-def keep_two(root, first=25, second=5, **changes):
-    """A seed of each of two arms."""
-    return [keep(root, "hard", 0, first, **changes), keep(root, "soft", 0, second, **changes)]
-
-
 def test_runs_of_one_name_are_an_arm_and_seeds_are_paired_by_their_number(tmp_path):
     hard = [keep(tmp_path, "hard", seed, wrong) for seed, wrong in ((0, 10), (1, 12), (2, 14))]
     soft = [keep(tmp_path, "soft", seed, wrong) for seed, wrong in ((1, 9), (0, 6), (3, 10))]
@@ -119,7 +114,8 @@ def test_less_error_and_more_accuracy_are_better(tmp_path):
 
 
 def test_one_seed_is_judged_over_images_of_each_set_where_that_can_be(tmp_path):
-    (pair,) = compare_runs(keep_two(tmp_path, others=["v2"]), tmp_path).pairs
+    two = [keep(tmp_path, *arm, others=["v2"]) for arm in (("hard", 0, 25), ("soft", 0, 5))]
+    (pair,) = compare_runs(two, tmp_path).pairs
     for key in ("error", "nll", "nll_scaled", "brier", "occlusion/0.4", "v2/error"):
         assert str(pair.verdicts[key]) == "better (n = 40 images, one pair of runs)", key
     assert pair.verdicts["top5_error"].word == "no difference shown", "four classes"
@@ -129,13 +125,9 @@ def test_one_seed_is_judged_over_images_of_each_set_where_that_can_be(tmp_path):
     ours, theirs = (right_of(wrong, NUM)[:, 1].double() / 2 for wrong in (5, 25))
     expected = bootstrap_intervals({"it": ours - theirs})["it"]
     assert vars(pair.by_image["occlusion/0.4"]) == pytest.approx(vars(expected)), "in pairs"
-
-
-def test_without_a_common_seed_images_are_compared(tmp_path):
-    runs = [keep(tmp_path, "hard", 0, 25), keep(tmp_path, "soft", 1, 5)]
-    (pair,) = compare_runs(runs, tmp_path).pairs
-    assert (pair.seeds, pair.by_seed) == ([], {})
-    assert pair.verdicts["error"].word == "better"
+    apart = [tmp_path / "hard-seed0", keep(tmp_path, "soft", 1, 5)]
+    (pair,) = compare_runs(apart, tmp_path).pairs
+    assert (pair.seeds, pair.by_seed, pair.verdicts["error"].word) == ([], {}, "better")
     assert str(pair.verdicts["ece_10"]) == "not tested (n = 0 seeds)"
 
 
@@ -205,7 +197,7 @@ DAMAGE = {
 
 @pytest.mark.parametrize(("damage", "rule"), DAMAGE.values(), ids=DAMAGE)
 def test_damaged_or_other_results_are_refused_with_the_remedy(tmp_path, damage, rule):
-    runs = keep_two(tmp_path, others=["v2"])
+    runs = [keep(tmp_path, name, 0, 10, others=["v2"]) for name in ("hard", "soft")]
     damage(runs[1])
     with pytest.raises(ValueError, match=rule):
         compare_runs(runs, tmp_path / "out")

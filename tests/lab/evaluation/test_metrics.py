@@ -79,14 +79,6 @@ def test_the_parts_of_a_set_agree_with_each_other():
     assert found.before["gap"] == pytest.approx(sure - (1 - found.error), abs=1e-5)
 
 
-def test_an_empty_bin_counts_nothing():
-    logits, labels = torch.tensor([[9.0, 0.0]] * 3), torch.tensor([0, 0, 1])
-    bins = measure_set(logits, labels, logits).reliability.before
-    assert bins.count == [0] * 14 + [3]
-    assert all(value in (None, 0) for value in bins.accuracy[:14])
-    assert bins.accuracy[14] == pytest.approx(2 / 3, abs=1e-6)
-
-
 @pytest.fixture(scope="module")
 def predictions():
     """What an evaluation keeps of 120 images of 7 classes."""
@@ -103,20 +95,18 @@ def predictions():
 
 
 @pytest.fixture(scope="module")
-def sets(predictions):
-    found = {}
-    for name in SETS:
-        logits, labels = predictions[f"{name}_logits"], predictions[f"{name}_labels"]
-        found[name] = measure_set(logits, labels, scale(logits, [1.5, 2.0]))
-    return found
-
-
-@pytest.fixture(scope="module")
 def corruptions(predictions):
     return {
         one.name: one.summarize(predictions[f"{one.name}_right"], DRAWS)
         for one in make_corruptions((0, 0, 0))
     }
+
+
+@pytest.fixture(scope="module")
+def sets(predictions):
+    parts = [[predictions[f"{name}_{part}"] for part in ("logits", "labels")] for name in SETS]
+    found = [measure_set(*part, scale(part[0], [1.5, 2.0])) for part in parts]
+    return dict(zip(SETS, found, strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -173,12 +163,11 @@ def test_the_interval_of_an_ece_ends_at_zero(corruptions, predictions):
     assert unbounded.low < 0 == low < high == unbounded.high
 
 
-def test_values_of_images_are_the_metrics_on_average(listed, corruptions, predictions):
+def test_values_of_images_are_the_metrics_on_average_and_all_are_declared(
+    listed, corruptions, predictions
+):
     for columns in image_values(SETS, "test", corruptions, predictions).values():
         for key, column in columns.items():
             assert float(column.mean()) == pytest.approx(listed[key].value, rel=1e-6), key
-
-
-def test_every_number_of_the_calibration_summary_is_declared(predictions):
-    found = calibration_summary(predictions["test_logits"], predictions["test_labels"])
-    assert {spec.key for spec in CALIBRATION} == found.keys() - {"temperature"}
+    summary = calibration_summary(predictions["test_logits"], predictions["test_labels"])
+    assert {spec.key for spec in CALIBRATION} == summary.keys() - {"temperature"}
