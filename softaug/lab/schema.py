@@ -276,8 +276,8 @@ class ReliabilityBins(Record):
 
     @model_validator(mode="after")
     def _check(self) -> "ReliabilityBins":
-        columns = {"count": self.count, "confidence": self.confidence, "accuracy": self.accuracy}
-        _need_lengths(len(self.edges) - 1, **columns)
+        num = len(self.edges) - 1
+        _need_lengths(num, count=self.count, confidence=self.confidence, accuracy=self.accuracy)
         _need(sum(self.count) > 0, "reliability must have at least one image", self.count)
         return self
 

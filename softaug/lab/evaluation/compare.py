@@ -19,6 +19,7 @@ from softaug.lab.schema import Estimate, Evaluation, Interval, MetricSpec, Verdi
 from softaug.lab.training.logging import environment
 
 COMPARISON = "comparison.json"
+OWN_NAME = "give each changed run a --name of its own"
 
 
 class Evaluated(NamedTuple):
@@ -99,18 +100,14 @@ def _group_arms(folders: Sequence[Path]) -> dict[str, list[Evaluated]]:
         seeds = [one.evaluation.seed for one in arm]
         if len(set(seeds)) < len(seeds):
             rule = f"runs of {name} must have different seeds"
-            refuse("compare", rule, seeds, "give each changed run a --name of its own")
-        _check_same_recipe(name, [one.evaluation for one in arm])
+            refuse("compare", rule, seeds, OWN_NAME)
+        first, *others = (as_of_today(one.evaluation.recipe) for one in arm)
+        for other in others:
+            changed = [d for d in differences(first, other) if not d.startswith("seed: ")]
+            if changed:
+                rule = f"runs called {name} must differ in nothing but the seed"
+                refuse("compare", rule, "; ".join(changed), OWN_NAME)
     return arms
-
-
-def _check_same_recipe(name: str, evaluations: Sequence[Evaluation]) -> None:
-    first, *others = (as_of_today(evaluation.recipe) for evaluation in evaluations)
-    for other in others:
-        changed = [d for d in differences(first, other) if not d.startswith("seed: ")]
-        if changed:
-            rule = f"runs called {name} must differ in nothing but the seed"
-            refuse("compare", rule, "; ".join(changed), "give a changed run a --name of its own")
 
 
 def _check_same_images(evaluations: Sequence[Evaluation]) -> None:

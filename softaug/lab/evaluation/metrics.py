@@ -275,12 +275,17 @@ def image_values(
 
     `predictions` is what predictions.safetensors holds.
     """
-    found = {}
+    found: dict[str, dict[str, Tensor]] = {}
     for name in names:
         logits, labels = predictions[f"{name}_logits"], predictions[f"{name}_labels"]
         scaled = scale(logits, predictions[f"{name}_temperature"].tolist())
-        values = _set_values(logits, labels, scaled)
-        found[name] = {set_key(name, split, key): column for key, column in values.items()}
+        found[name] = {}
+        for spec, per_image, listed, after in METRICS:
+            if per_image is not None and listed:
+                found[name][set_key(name, split, spec.key)] = per_image(logits, labels)
+            if per_image is not None and after:
+                key = set_key(name, split, _scaled_spec(spec).key)
+                found[name][key] = per_image(scaled, labels)
     for name, result in corruptions.items():
         shares = predictions[f"{name}_right"].double() / result.draws  # [N, levels]
         columns = zip(result.levels, shares.unbind(1), strict=True)
@@ -288,16 +293,6 @@ def image_values(
     wrong = {spec.key: spec.key.replace("_error", "_wrong") for spec in NEIGHBORS}
     found[split] |= {k: predictions[w].double() for k, w in wrong.items() if w in predictions}
     return found
-
-
-def _set_values(logits: Tensor, labels: Tensor, scaled: Tensor) -> dict[str, Tensor]:
-    values = {}
-    for spec, per_image, listed, after in METRICS:
-        if per_image is not None and listed:
-            values[spec.key] = per_image(logits, labels)
-        if per_image is not None and after:
-            values[_scaled_spec(spec).key] = per_image(scaled, labels)
-    return values
 
 
 def image_intervals(
@@ -374,36 +369,31 @@ NUM_EXAMPLES, NUM_OCCLUDED = 24, 8
 SEED = 20230618  # the same images for every network, so that comparisons can pair them
 NUM_ANSWERS = 3
 
-Predict = Callable[[Tensor], Tensor]
 
-
-def make_examples(source: Source, predict: Predict, occlusion: Corruption) -> Examples:
+def make_examples(
+    source: Source, predict: Callable[[Tensor], Tensor], occlusion: Corruption
+) -> Examples:
     """Draw images, once for all networks, with what this one says of them, whole and occluded."""
     order = torch.randperm(len(source.labels), generator=Generator().manual_seed(SEED))
     index = order[:NUM_EXAMPLES]
     images, labels = source.fetch(index), source.labels[index]
-    whole = [
-        Example(index=place, label=label, **found.model_dump())
-        for place, label, found in zip(
-            index.tolist(), labels.tolist(), _describe(images, predict(images)), strict=True
-        )
-    ]
+    found = zip(index.tolist(), labels.tolist(), _describe(images, predict(images)), strict=True)
+    whole = [Example(index=place, label=label, **one.model_dump()) for place, label, one in found]
     hidden = []
     for place, share in enumerate(occlusion.levels):
         corrupted = occlusion.corrupt(images[:NUM_OCCLUDED], place, draw=0, chunk=0)
-        found = _describe(corrupted, predict(corrupted))
-        hidden.append(OccludedExamples(share=share, images=found))
+        shown = _describe(corrupted, predict(corrupted))
+        hidden.append(OccludedExamples(share=share, images=shown))
     return Examples(whole=whole, occluded=hidden)
 
 
 def _describe(images: Tensor, logits: Tensor) -> list[ImagePrediction]:
     probs, classes = logits.cpu().softmax(1).topk(min(NUM_ANSWERS, logits.shape[1]))
-    shares = [[round(share, 4) for share in row] for row in probs.tolist()]
-    rows = zip(images, classes.tolist(), shares, strict=True)
-    return [
-        ImagePrediction(png=encode_png(image), answers=list(zip(numbers, row, strict=True)))
-        for image, numbers, row in rows
-    ]
+    found = []
+    for image, row, shares in zip(images, classes.tolist(), probs.tolist(), strict=True):
+        answers = [(number, round(share, 4)) for number, share in zip(row, shares, strict=True)]
+        found.append(ImagePrediction(png=encode_png(image), answers=answers))
+    return found
 
 
 def encode_png(image: Tensor) -> str:
