@@ -262,7 +262,12 @@ class Evaluator:
                 for corruption in self.corruptions
                 if corruption.name in self.options.corruptions
             }
-            features = self._measure_neighbors()
+            features = None
+            if self.learned_without_labels:
+                from softaug.lab.evaluation.features import measure_neighbors
+
+                features, wrong = measure_neighbors(self.members[0], self.test, self._tick)
+                self.predictions |= wrong
         training = _training_metrics(self.members)
         intervals = image_intervals(test_sets, self.split, corruptions, self.predictions)
         metrics = list_metrics(self.split, test_sets, corruptions, features, training, intervals)
@@ -344,15 +349,6 @@ class Evaluator:
         self.predictions[f"{corruption.name}_right"] = counts
         return corruption.summarize(counts, draws)
 
-    def _measure_neighbors(self) -> schema.Neighbors | None:
-        if not self.learned_without_labels:
-            return None
-        from softaug.lab.evaluation.features import measure_neighbors
-
-        found, wrong = measure_neighbors(self.members[0], self.test, self._tick)
-        self.predictions |= wrong
-        return found
-
     def _tick(self, num: int, note: str) -> None:
         self._done += num
         self._show(self._done, note)
@@ -360,16 +356,13 @@ class Evaluator:
     def _count_images(self) -> int:
         """Count the images that all passes show to the networks."""
         chosen = [c for c in self.corruptions if c.name in self.options.corruptions]
-        levels = sum(len(corruption.levels) - 1 for corruption in chosen)
-        held_out = 0 if self.held_out is None else len(self.held_out.labels)
-        others = sum(len(source.labels) for source in self.extra_sets.values())
-        passes = 1 + levels * self.options.draws
-        num = len(self.test.labels) * passes + held_out + others
-        if self.learned_without_labels:
-            from softaug.lab.evaluation.features import count_images
-
-            num += count_images(self.data, self.test)
-        return num
+        passes = 1 + self.options.draws * sum(len(one.levels) - 1 for one in chosen)
+        num, others = passes * len(self.test.labels), list(self.extra_sets.values())
+        if self.held_out is not None:
+            others.append(self.held_out)
+        if self.learned_without_labels:  # neighbors by three kinds of features
+            others += 3 * [self.data.train, self.test]
+        return num + sum(len(source.labels) for source in others)
 
 
 def _choose_split(run: TrainedRun, options: EvaluationOptions) -> tuple[str, Source, Source | None]:
