@@ -12,9 +12,9 @@ import torch
 FOLDER = Path(__file__).parents[1] / "examples"
 EPOCHS = {
     "plain_loop.py": 2,
-    "torchvision_compose.py": 3,
+    "torchvision_compose.py": 2,
     "timm_loop.py": 2,
-    "lightning_module.py": 3,
+    "lightning_module.py": 2,
 }
 NEEDS = {"timm_loop.py": "timm", "lightning_module.py": "lightning"}
 

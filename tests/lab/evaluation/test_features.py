@@ -9,7 +9,7 @@ import tiny_runs
 import torch
 
 from softaug.lab.evaluation import features
-from softaug.lab.evaluation.compare import read_predictions
+from softaug.lab.evaluation.compare import compare_runs, read_predictions
 from softaug.lab.evaluation.features import measure_neighbors
 from softaug.lab.evaluation.load_run import load_run
 from softaug.lab.training.ssl import build_pair_net
@@ -91,6 +91,13 @@ def test_features_and_labels_of_both_parts_are_exported(pairs, evaluated):
     torch.testing.assert_close(found["train_features"], expected, rtol=1e-4, atol=1e-4)
     with pytest.raises(ValueError, match=r"export must be a \.safetensors file"):
         evaluated([pairs.root / "none"], pairs.root / "none", export=pairs.root / "a.npz")
+
+
+def test_arms_are_compared_by_probe_and_neighbors(pairs, tmp_path):
+    (pair,) = compare_runs([pairs.root / "none", pairs.root / "SA1"], tmp_path).pairs
+    for key in ("error", "knn_error"):
+        ours, theirs = pairs.SA1[1].values[key], pairs.none[1].values[key]
+        assert pair.by_image[key].value == pytest.approx(ours - theirs)
 
 
 def test_every_image_that_is_looked_at_is_counted(pairs):
