@@ -6,10 +6,10 @@ import torch
 from torch import nn
 
 from benchmarks.timing import Bound, Table, Timing, interleave, make_images, timing_rows
-from softaug.lab.evaluation.corruptions import make_corruptions
 from softaug.lab.evaluation.metrics import (
     halves_temperatures,
     image_intervals,
+    make_corruptions,
     measure_classes,
     measure_set,
     scale,

@@ -84,14 +84,10 @@ def test_the_page_on_methods_shows_each_quoted_number_in_the_row_of_its_source()
         assert any(number.method.lower() in row.lower() for row in mine), number
 
 
-def test_paths_in_docstrings_and_messages_exist():
-    sources = [*ROOT.glob("softaug/**/*.py"), *ROOT.glob("benchmarks/*.py")]
-    for path in sources:
+def test_paths_and_commands_that_are_named_exist():
+    for path in [*ROOT.glob("softaug/**/*.py"), *ROOT.glob("benchmarks/*.py")]:
         for name in re.findall(r"\b(docs/[\w/.-]+\.md)", path.read_text()):
             assert (ROOT / name).exists(), f"{path} names {name}"
-
-
-def test_the_readme_names_the_commands_that_the_makefile_has():
     makefile = (ROOT / "Makefile").read_text()
     for command in re.findall(r"^make (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE):
         assert re.search(rf"^{command}:", makefile, re.MULTILINE), command

@@ -36,7 +36,7 @@ document.body.append(result);
 NAMES = ("visible", "retained", "confidence", "other")
 
 
-def random_settings(num: int) -> list[dict[str, float]]:
+def random_settings(num):
     rng = random.Random(0)
     return [
         {
@@ -50,7 +50,7 @@ def random_settings(num: int) -> list[dict[str, float]]:
     ]
 
 
-def read_page(settings: list[dict[str, float]], folder: Path) -> list[dict[str, float]]:
+def read_page(settings, folder):
     """Move the page's sliders to each of the settings; return the numbers it shows."""
     shutil.copytree(FOLDER, folder / "page")
     driver = DRIVER.replace("SETTINGS", json.dumps(settings)).replace("NAMES", json.dumps(NAMES))

@@ -1,13 +1,19 @@
-"""Users' code calls these: a change here is a change of the API and goes to the changelog."""
+"""Users' code calls these: a change here is a change of the API and goes to the changelog.
+
+The import contracts of pyproject.toml hold, and a bare `import softaug` stays light.
+"""
 
 import inspect
-
-import pytest
+import subprocess
+import sys
+from pathlib import Path
 
 import softaug
 from softaug.mixing import BatchMix
 from softaug.transforms import SoftTransform, WindowCrop
 
+ROOT = Path(__file__).parent.parent
+HEAVY = {"matplotlib", "jinja2", "rich", "tyro", "sklearn", "scipy", "safetensors", "ray"}
 SIGNATURES = {
     "CutMix": "alpha=1.0",
     "DrawKey": "seed epoch index stream=0",
@@ -78,42 +84,35 @@ def shown(function):
     return " ".join(parts)
 
 
-def test_public_names_are_these():
+def test_public_names_and_signatures_are_these():
     assert sorted(softaug.__all__) == sorted(SIGNATURES)
+    assert {name: shown(getattr(softaug, name)) for name in SIGNATURES} == SIGNATURES
+    assert {method: shown(method) for method in METHODS} == METHODS
+    assert all((getattr(softaug, name).__doc__ or "").strip() for name in SIGNATURES)
 
 
-@pytest.mark.parametrize("name", SIGNATURES)
-def test_public_signature_is_this(name):
-    assert shown(getattr(softaug, name)) == SIGNATURES[name]
+def test_transforms_share_one_interface():
+    kinds = [getattr(softaug, name) for name in SIGNATURES]
+    transforms = [one for one in kinds if inspect.isclass(one) and issubclass(one, SoftTransform)]
+    assert len(transforms) == 9
+    for kind in transforms:
+        base = WindowCrop if issubclass(kind, WindowCrop) else SoftTransform  # takes PIL images too
+        for method in ("forward", "draw", "apply", "report"):
+            assert getattr(kind, method) is getattr(base, method), (kind, method)
 
 
-@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.__qualname__)
-def test_method_signature_is_this(method):
-    assert shown(method) == METHODS[method]
+def run(code):
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("name", SIGNATURES)
-def test_public_names_are_documented(name):
-    assert (getattr(softaug, name).__doc__ or "").strip()
+def test_imports_go_one_way():
+    done = run("from importlinter.cli import lint_imports_command as c; c()")
+    assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "SoftAffine",
-        "SoftCrop",
-        "SoftCutout",
-        "SoftErase",
-        "SoftNoise",
-        "SoftPolicy",
-        "SoftResizedCrop",
-        "UniformCrop",
-        "UniformResizedCrop",
-    ],
-)
-def test_transforms_share_one_interface(name):
-    kind = getattr(softaug, name)
-    assert issubclass(kind, SoftTransform)
-    shared = ("forward", "draw", "apply", "report")
-    base = WindowCrop if issubclass(kind, WindowCrop) else SoftTransform  # takes PIL images too
-    assert all(getattr(kind, method) is getattr(base, method) for method in shared)
+def test_import_of_the_library_loads_nothing_of_the_lab():
+    loaded = set(run("import sys, softaug; print(*sys.modules)").stdout.split())
+    assert "softaug" in loaded
+    assert not loaded & HEAVY
+    assert not any(name.startswith("softaug.lab") for name in loaded)

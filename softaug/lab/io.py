@@ -1,12 +1,13 @@
 """Reading and writing files: whole or not at all."""
 
 import json
-import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from pydantic_core import from_json
 
 from softaug.checks import refuse
 
@@ -52,29 +53,16 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def read_text(path: Path, who: str, remedy: str = "") -> str:
-    """Read a UTF-8 file; what cannot be read is refused."""
+def read_json(path: Path, who: str, remedy: str = "") -> Any:
+    """Read a UTF-8 JSON file with finite numbers; what cannot be read is refused."""
     try:
-        return path.read_text(encoding="utf-8")
+        return from_json(path.read_text(encoding="utf-8"), allow_inf_nan=False)
     except OSError as error:
         refuse(who, "the file must be readable", error.strerror, remedy)
     except UnicodeDecodeError as error:
         refuse(who, "the file must be UTF-8 text", error.reason, remedy)
-
-
-def read_json(path: Path, who: str, remedy: str = "") -> Any:
-    """Read a UTF-8 JSON file with finite numbers; anything else is refused."""
-    text = read_text(path, who, remedy)
-    try:
-        return json.loads(text, parse_constant=_parse_finite, parse_float=_parse_finite)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         refuse(who, "the file must be JSON with finite numbers", error, remedy)
-
-
-def _parse_finite(text: str) -> float:
-    if not math.isfinite(value := float(text)):
-        raise ValueError(f"{text} is no finite number")
-    return value
 
 
 @contextmanager

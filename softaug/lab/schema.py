@@ -11,26 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NoReturn, TypeVar
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    JsonValue,
-    ValidationError,
-    model_validator,
-)
-from pydantic_core import ErrorDetails, from_json, to_json
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+from pydantic_core import ErrorDetails, to_json
 
 from softaug.checks import refuse
-from softaug.lab.io import read_text, write_json
+from softaug.lab.io import read_json, write_json
 
 SCHEMA_VERSION: Literal[3] = 3
-_CONFIG = ConfigDict(
-    strict=True,
-    extra="forbid",
-    frozen=True,
-    allow_inf_nan=False,
-)
+_CONFIG = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0)]
@@ -50,15 +38,9 @@ class ResultFile(Record):
 
     # what to do about a file that cannot be read; {folder} is the folder it lies in
     remedy: ClassVar[str]
+    written_as_schema_1: ClassVar[bool] = False
+    """whether files with "schema": 1 in place of the version have the same keys"""
     schema_version: Literal[3] = SCHEMA_VERSION
-
-    @classmethod
-    def upgrade(cls, content: dict[str, Any]) -> dict[str, Any]:
-        """Return the content of a file of the first version, which had the same keys or fewer."""
-        if content.get("schema") != 1:
-            return content
-        kept = {key: value for key, value in content.items() if key != "schema"}
-        return {"schema_version": SCHEMA_VERSION, **kept}
 
 
 R = TypeVar("R", bound=ResultFile)
@@ -71,34 +53,20 @@ def write(record: ResultFile, path: Path, indent: int | None = None) -> Path:
 
 def read(path: Path, model: type[R]) -> R:
     """Read and validate a file; an error names the file, the key, the rule and the value."""
-    return parse(read_text(path, str(path), model.remedy.format(folder=path.parent)), model, path)
-
-
-def parse(text: str, model: type[R], path: Path) -> R:
-    """Validate the text of a file, of this or an earlier version; `path` is for errors."""
     remedy = model.remedy.format(folder=path.parent)
+    content = read_json(path, str(path), remedy)
+    if isinstance(content, dict) and model.written_as_schema_1 and content.get("schema") == 1:
+        del content["schema"]
+        content["schema_version"] = SCHEMA_VERSION
+    if isinstance(content, dict) and content.get("schema_version") != SCHEMA_VERSION:
+        found = content.get("schema_version")
+        age = "a later" if isinstance(found, int) and found > SCHEMA_VERSION else "an earlier"
+        rule = f"the file must have schema_version {SCHEMA_VERSION}"
+        refuse(str(path), rule, f"{found}: it was written by {age} version", remedy)
     try:
-        content = from_json(text)
-    except ValueError as error:
-        refuse(str(path), "the file must be JSON", error, remedy)
-    if isinstance(content, dict):
-        content = model.upgrade(content) if "schema" in content else content
-        found = content.get("schema_version", content.get("schema"))
-        if found != SCHEMA_VERSION:
-            age = "a later" if isinstance(found, int) and found > SCHEMA_VERSION else "an earlier"
-            rule = f"the file must have schema_version {SCHEMA_VERSION}"
-            refuse(str(path), rule, f"{found}: it was written by {age} version", remedy)
-    try:
-        return model.model_validate_json(to_json(content))
+        return model.model_validate_json(to_json(content, inf_nan_mode="constants"))
     except ValidationError as invalid:
         _refuse_first(invalid.errors(include_url=False)[0], path, remedy)
-
-
-def _rename(content: Any, **names: str) -> Any:
-    """Rename keys of a record; those that it lacks are left to the validation."""
-    if not isinstance(content, dict):
-        return content
-    return {names.get(key, key): value for key, value in content.items()}
 
 
 def _refuse_first(error: ErrorDetails, path: Path, remedy: str) -> NoReturn:
@@ -126,11 +94,8 @@ def _need(condition: bool, rule: str, got: object) -> None:
 
 def _need_lengths(num: int, **columns: Any) -> None:
     lengths = [len(column) for column in columns.values()]
-    _need(
-        lengths == [num] * len(columns),
-        f"{', '.join(columns)} must have {num} values each",
-        lengths,
-    )
+    rule = f"{', '.join(columns)} must have {num} values each"
+    _need(lengths == [num] * len(columns), rule, lengths)
 
 
 def _need_unique(name: str, values: Sequence[str]) -> None:
@@ -207,7 +172,7 @@ class MetricsRow(BaseModel):
     `test_error` or, of a paced run, `sigma`; all are numbers.
     """
 
-    model_config = ConfigDict(strict=True, extra="allow", frozen=True, allow_inf_nan=False)
+    model_config = _CONFIG | {"extra": "allow"}
     __pydantic_extra__: dict[str, float]
 
     step: Count  # training steps done
@@ -224,6 +189,7 @@ class Result(ResultFile):
     """result.json: what came out of a finished run."""
 
     remedy: ClassVar[str] = "restore the file, or train again with another --out"
+    written_as_schema_1: ClassVar[bool] = True
 
     recipe: RecipeDict
     seed: Count
@@ -310,8 +276,8 @@ class ReliabilityBins(Record):
 
     @model_validator(mode="after")
     def _check(self) -> "ReliabilityBins":
-        columns = {"count": self.count, "confidence": self.confidence, "accuracy": self.accuracy}
-        _need_lengths(len(self.edges) - 1, **columns)
+        num = len(self.edges) - 1
+        _need_lengths(num, count=self.count, confidence=self.confidence, accuracy=self.accuracy)
         _need(sum(self.count) > 0, "reliability must have at least one image", self.count)
         return self
 
@@ -459,19 +425,6 @@ class Evaluation(ResultFile):
     environment: Environment
     predictions_sha256: str
 
-    @classmethod
-    def upgrade(cls, content: dict[str, Any]) -> dict[str, Any]:
-        """Rename what had other names in version 2."""
-        names = {"sets": "test_sets", "robustness": "corruptions", "measures": "metrics"}
-        found: dict[str, Any] = _rename(content, **names)
-        if found.pop("schema", None) != 2:
-            return content
-        if isinstance(found.get("members"), list):
-            found["members"] = [_rename(one, metrics="history") for one in found["members"]]
-        if "features" in found:
-            found["features"] = _rename(found["features"], neighbours="neighbors")
-        return {"schema_version": SCHEMA_VERSION, **found}
-
     @property
     def main_set(self) -> SetMetrics:
         """What was measured on the split that the evaluation is about."""
@@ -554,18 +507,6 @@ class Comparison(ResultFile):
     pairs: list[Pair]
     command: str
     environment: Environment
-
-    @classmethod
-    def upgrade(cls, content: dict[str, Any]) -> dict[str, Any]:
-        """Rename what had other names in version 2; verdicts had their words twice."""
-        found: dict[str, Any] = _rename(content, measures="metrics")
-        if found.pop("schema", None) != 2:
-            return content
-        for arm in found.get("arms", []):
-            arm["evaluations"] = [Evaluation.upgrade(one) for one in arm.get("evaluations", [])]
-        for verdict in (v for pair in found.get("pairs", []) for v in pair["verdicts"].values()):
-            verdict.pop("text", None)
-        return {"schema_version": SCHEMA_VERSION, **found}
 
     @property
     def shared_sets(self) -> list[str]:
@@ -736,6 +677,7 @@ class CollectedTable(ResultFile):
     """tableN.json, figureN.json: a table, figure or study as far as its runs have come."""
 
     remedy: ClassVar[str] = "run `softaug reproduce` again"
+    written_as_schema_1: ClassVar[bool] = True
 
     name: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
     title: str

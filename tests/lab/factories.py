@@ -15,28 +15,19 @@ from softaug.lab import schema
 
 CLASSES = ["cat", "dog", "owl"]
 ERRORS = {"hard": (0.10, 0.14), "soft": (0.06, 0.09)}  # lower by 0.04 and 0.05
-ENVIRONMENT = {
-    "softaug": "0.1.0",
-    "commit": None,
-    "torch": "2.10.0",
-    "cpu": "EPYC",
-    "cores": 2,
-    "date": "2026-11-16T04:38:10+00:00",
-}
+ENVIRONMENT = {"softaug": "0.1.0", "commit": None, "torch": "2.10.0", "cpu": "EPYC", "cores": 2}
+ENVIRONMENT |= {"date": "2026-11-16T04:38:10+00:00"}
+OCCLUDED = {"label": "Accuracy, 40% hidden, %", "digits": 1, "higher_is_better": True}
 METRICS = [
     schema.MetricSpec(key="error", label="Error, %"),
     schema.MetricSpec(key="nll", label="NLL", percent=False, digits=3),
     schema.MetricSpec(key="ece_15", label="ECE (15 bins), %"),
-    schema.MetricSpec(
-        key="occlusion/0.4", label="Accuracy, 40% hidden, %", digits=1, higher_is_better=True
-    ),
+    schema.MetricSpec(key="occlusion/0.4", **OCCLUDED),
 ]
+CALIBRATED = ("nll", "brier", "ece_10", "ece_15", "ece_15_mass", "l2_15_mass_debiased")
+CALIBRATED += ("ece_15_classwise", "mce_15", "gap")
 CALIBRATION = [
-    schema.MetricSpec(key=key, label=key, percent=key not in ("nll", "brier"))
-    for key in (
-        *("nll", "brier", "ece_10", "ece_15", "ece_15_mass", "l2_15_mass_debiased"),
-        *("ece_15_classwise", "mce_15", "gap"),
-    )
+    schema.MetricSpec(key=key, label=key, percent=key not in ("nll", "brier")) for key in CALIBRATED
 ]
 
 
@@ -69,23 +60,12 @@ def make_recipe(name="soft", seed=0):
 
 
 def make_result(name="soft", seed=0, **changes):
-    numbers = {"error": 0.06, "nll": 0.12, "ece": 0.03, "train_loss": 0.5, "train_error": 0.2}
-    sizes = {"num_train": 100, "num_measured": 50, "num_classes": 3, "num_parameters": 1000}
-    content = {
-        "recipe": make_recipe(name, seed),
-        "seed": seed,
-        "split": "test",
-        **numbers,
-        **sizes,
-        "weights": "checkpoints/step-15/model.safetensors",
-        "seconds": 1.0,
-        "images_per_second": 300.0,
-        "processes": 1,
-        "threads": 1,
-        "device": "cpu",
-        "environment": ENVIRONMENT,
-    }
-    return schema.Result(**{**content, **changes})
+    content = {"recipe": make_recipe(name, seed), "seed": seed, "split": "test"}
+    content |= {"error": 0.06, "nll": 0.12, "ece": 0.03, "train_loss": 0.5, "train_error": 0.2}
+    content |= {"num_train": 100, "num_measured": 50, "num_classes": 3, "num_parameters": 1000}
+    content |= {"weights": "checkpoints/step-15/model.safetensors", "environment": ENVIRONMENT}
+    content |= {"seconds": 1.0, "images_per_second": 300.0, "processes": 1, "threads": 1}
+    return schema.Result(**{**content, "device": "cpu", **changes})
 
 
 def make_row(step, epoch, **numbers):
@@ -124,9 +104,8 @@ def make_bins(accuracy=0.9):
 
 
 def make_set(error=0.06):
-    before = {"nll": 2 * error, "brier": error, "ece_10": 0.03, "ece_15": error / 2}
-    before |= {"ece_15_mass": 0.025, "l2_15_mass_debiased": 0.02, "ece_15_classwise": 0.004}
-    before |= {"mce_15": 0.2, "gap": 0.01}
+    numbers = (2 * error, error, 0.03, error / 2, 0.025, 0.02, 0.004, 0.2, 0.01)
+    before = dict(zip(CALIBRATED, numbers, strict=True))
     return schema.SetMetrics(
         n=1000,
         error=error,
@@ -139,68 +118,44 @@ def make_set(error=0.06):
 
 
 def make_examples(seed=0):
-    whole = [
-        schema.Example(
-            index=7 + place,
-            label=place,
-            png=make_png(60 * place),
-            answers=[(place, 0.75 + 0.01 * seed), ((place + 1) % 3, 0.125)],
-        )
-        for place in range(3)
-    ]
+    whole = []
+    for place in range(3):
+        answers = [(place, 0.75 + 0.01 * seed), ((place + 1) % 3, 0.125)]
+        png = make_png(60 * place)
+        whole.append(schema.Example(index=7 + place, label=place, png=png, answers=answers))
     image = schema.ImagePrediction(png=make_png(9), answers=[(1, 0.5)])
     hidden = [schema.OccludedExamples(share=share, images=[image]) for share in (0.0, 0.4)]
     return schema.Examples(whole=whole, occluded=hidden)
 
 
-def make_per_class(error=0.06):
-    return schema.PerClass(
-        count=[10, 10, 0],
-        error=[error, 0.2, None],
-        nll=[2 * error, 0.5, None],
-        brier=[error, 0.25, None],
-        confusion=[[9, 1, 0], [0, 8, 2], [0, 0, 0]],
-    )
-
-
-def make_values(error=0.06):
-    test = make_set(error)
-    return [error, test.before["nll"], test.before["ece_15"], 0.5 - error]
-
-
 def make_evaluation(name="soft", seed=0, error=0.06, **changes):
-    metrics = [
-        schema.MetricValue(**spec.model_dump(), value=value, interval=interval)
-        for spec, value, interval in zip(
-            METRICS,
-            make_values(error),
-            [(error - 0.02, error + 0.02), None, None, None],
-            strict=True,
-        )
-    ]
+    test = make_set(error)
+    values = [error, test.before["nll"], test.before["ece_15"], 0.5 - error]
+    intervals = [(error - 0.02, error + 0.02), None, None, None]
+    corrupted = {"levels": [0.0, 0.4], "accuracy": [1 - error, 0.5 - error], "se": [0.01, 0.02]}
+    how = "fitted on 100 images that were held out"
     content = {
         "name": name,
         "recipe": make_recipe(name, seed),
         "members": [make_member(name, seed, error)],
         "class_names": CLASSES,
         "split": "test",
-        "temperature": schema.Temperature(
-            values=[1.25], how="fitted on 100 images that were held out", others=1.25
+        "temperature": schema.Temperature(values=[1.25], how=how, others=1.25),
+        "test_sets": {"test": test},
+        "per_class": schema.PerClass(
+            count=[10, 10, 0],
+            error=[error, 0.2, None],
+            nll=[2 * error, 0.5, None],
+            brier=[error, 0.25, None],
+            confusion=[[9, 1, 0], [0, 8, 2], [0, 0, 0]],
         ),
-        "test_sets": {"test": make_set(error)},
-        "per_class": make_per_class(error),
-        "corruptions": {
-            "occlusion": schema.CorruptionResult(
-                levels=[0.0, 0.4],
-                accuracy=[1 - error, 0.5 - error],
-                se=[0.01, 0.02],
-                draws=2,
-                n=1000,
-            )
-        },
+        "corruptions": {"occlusion": schema.CorruptionResult(**corrupted, draws=2, n=1000)},
         "fill": [128, 128, 128],
         "examples": make_examples(seed),
-        "metrics": metrics,
+        "metrics": [
+            schema.MetricValue(**spec.model_dump(), value=value, interval=interval)
+            for spec, value, interval in zip(METRICS, values, intervals, strict=True)
+        ],
         "calibration": CALIBRATION,
         "command": f"softaug evaluate /runs/{name}-seed{seed} --draws 2",
         "environment": ENVIRONMENT,
@@ -224,31 +179,22 @@ def make_arm(name="soft"):
     )
 
 
-def make_pair():
+def make_comparison(**changes):
     words = ["better", "no difference shown", "no difference shown", "worse"]
-    means = [-0.045, -0.09, -0.0225, 0.045]
-    keys = [spec.key for spec in METRICS]
-    return schema.Pair(
+    shown = list(zip(METRICS, words, (-0.045, -0.09, -0.0225, 0.045), strict=True))
+    pair = schema.Pair(
         arm="soft",
         against="hard",
         seeds=[0, 1],
-        by_seed={
-            key: schema.Estimate(mean, abs(mean) / 9, 2)
-            for key, mean in zip(keys, means, strict=True)
-        },
+        by_seed={spec.key: schema.Estimate(mean, abs(mean) / 9, 2) for spec, _, mean in shown},
         by_image={"error": schema.Interval(-0.04, -0.0625, -0.0175, 1000, 0.95)},
-        verdicts={
-            key: schema.Verdict(word, 2, "seeds") for key, word in zip(keys, words, strict=True)
-        },
+        verdicts={spec.key: schema.Verdict(word, 2, "seeds") for spec, word, _ in shown},
     )
-
-
-def make_comparison(**changes):
     content = {
         "metrics": METRICS,
         "calibration": CALIBRATION,
         "arms": [make_arm(name) for name in ERRORS],
-        "pairs": [make_pair()],
+        "pairs": [pair],
         "command": "softaug compare /runs/hard-seed0 /runs/hard-seed1 --out both",
         "environment": ENVIRONMENT,
     }
@@ -275,10 +221,8 @@ def paper(value, se=None):
 
 def ours(*values, planned=3):
     se = statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else None
-    mean = statistics.fmean(values)
-    return schema.MeasuredNumber(
-        values=list(values), mean=mean, se=se, n=len(values), planned=planned
-    )
+    mean, n = statistics.fmean(values), len(values)
+    return schema.MeasuredNumber(values=list(values), mean=mean, se=se, n=n, planned=planned)
 
 
 def cell(theirs=None, mine=None, state=None, *, measure="error", on="", why="", diverged=None):
@@ -303,21 +247,22 @@ def row(label, *cells, group="CIFAR-100", baseline=None, quoted=None, recipe="sa
 def make_collected(
     name, rows=(), *, scale="paper", complete=True, notes=(), title="Errors", **parts
 ):
+    about = {"name": name, "title": title, "scale": scale, "complete": complete}
     return schema.CollectedTable(
-        name=name,
-        title=title,
-        scale=scale,
-        complete=complete,
-        notes=list(notes),
-        environment=ENVIRONMENT,
-        rows=list(rows),
-        **parts,
+        **about, notes=list(notes), environment=ENVIRONMENT, rows=list(rows), **parts
     )
 
 
 def make_table():
     """Every state, two groups, two measures, gains, a quoted row."""
-    ece = {"measure": "ece"}
+    ece, of_hard = {"measure": "ece"}, {"baseline": "Hard crop"}
+    small = {"state": "not at this scale", "why": "no small counterpart"}
+    absent = {
+        "state": "no data",
+        "on": "ImageNet-V2",
+        "why": "put ImageNet-V2 into the data folder",
+    }
+    mine = [ours(27.0, 29.0, 28.0), ours(2.0, 3.0, 4.0)]
     rows = [
         row("Baseline", cell(paper(25.6), state="quoted"), quoted="Zhang et al. (Mixup)"),
         row(
@@ -325,28 +270,20 @@ def make_table():
             cell(paper(20.8, 0.11), ours(30.0, 31.0, 32.0)),
             cell(paper(4.86, 0.1), ours(6.0, 6.0, 6.0), **ece),
         ),
-        row("Label smoothing", cell(paper(19.47, 0.18), ours(29.5, 30.0)), baseline="Hard crop"),
+        row("Label smoothing", cell(paper(19.47, 0.18), ours(29.5, 30.0)), **of_hard),
         row(
             "Soft Augmentation",
-            cell(paper(18.31, 0.17), ours(27.0, 29.0, 28.0)),
-            cell(paper(1.76, 0.15), ours(2.0, 3.0, 4.0), **ece),
-            baseline="Hard crop",
+            cell(paper(18.31, 0.17), mine[0]),
+            cell(paper(1.76, 0.15), mine[1], **ece),
+            **of_hard,
         ),
-        row("Mixup", cell(paper(19.88, 0.38), state="waiting"), baseline="Hard crop"),
-        row("TrivialAugment alone", cell(None, ours(29.0, 30.0, 31.0)), baseline="Hard crop"),
-        row(
-            "PyramidNet-272",
-            cell(paper(15.77, 0.17), state="not at this scale", why="no small counterpart"),
-        ),
+        row("Mixup", cell(paper(19.88, 0.38), state="waiting"), **of_hard),
+        row("TrivialAugment alone", cell(None, ours(29.0, 30.0, 31.0)), **of_hard),
+        row("PyramidNet-272", cell(paper(15.77, 0.17), **small)),
         row(
             "ResNet-50",
             cell(paper(22.62, 0.0), ours(22.0, 22.5, 23.0)),
-            cell(
-                paper(34.97, 0.03),
-                state="no data",
-                on="ImageNet-V2",
-                why="put ImageNet-V2 into the data folder",
-            ),
+            cell(paper(34.97, 0.03), **absent),
             group="ImageNet-1K",
         ),
     ]
@@ -355,28 +292,21 @@ def make_table():
 
 def make_panels(name="figure5"):
     """Four lines against the hidden share."""
+    shown = {
+        "baseline": ([77.0, 70.0, 52.0, 25.0, 3.0], 3.42),
+        "RandAugment": ([78.0, 72.0, 56.0, 30.0, 6.0], None),
+        "Soft Augmentation": ([78.0, 73.0, 62.0, 40.0, 15.0], None),
+        "both": ([79.0, 75.0, 65.0, 44.0, None], 18.98),
+    }
+    known = {"x": [0.0, 20.0, 40.0, 60.0, 80.0], "se": [0.5, 0.6, 0.7, None, 0.8]}
     lines = [
         schema.CollectedLine(
-            label=label,
-            x=[0.0, 20.0, 40.0, 60.0, 80.0],
-            mean=means,
-            se=[0.5, 0.6, 0.7, None, 0.8],
-            n=[3, 3, 3, 1, 3],
-            paper=[None, None, None, None, theirs],
+            label=label, mean=means, n=[3, 3, 3, 1, 3], paper=[None] * 4 + [theirs], **known
         )
-        for label, means, theirs in (
-            ("baseline", [77.0, 70.0, 52.0, 25.0, 3.0], 3.42),
-            ("RandAugment", [78.0, 72.0, 56.0, 30.0, 6.0], None),
-            ("Soft Augmentation", [78.0, 73.0, 62.0, 40.0, 15.0], None),
-            ("both", [79.0, 75.0, 65.0, 44.0, None], 18.98),
-        )
+        for label, (means, theirs) in shown.items()
     ]
-    panel = schema.CollectedPanel(
-        title="ResNet-50 on ImageNet",
-        x_label="hidden share of the image, %",
-        y_label="accuracy, %",
-        lines=lines,
-    )
+    axes = {"x_label": "hidden share of the image, %", "y_label": "accuracy, %"}
+    panel = schema.CollectedPanel(title="ResNet-50 on ImageNet", lines=lines, **axes)
     rows = [row("baseline", cell(paper(96.58), ours(97.0, planned=3), on="images 80 % hidden"))]
     return make_collected(name, rows, complete=False, title="Occlusion", panels=[panel])
 

@@ -1,8 +1,6 @@
 """The schema of result files: what is written is read again, anything else is refused by name."""
 
-import json
 import re
-from pathlib import Path
 
 import factories
 import pytest
@@ -30,17 +28,6 @@ def test_a_written_record_is_read_again(make, tmp_path):
     )
 
 
-def test_records_are_frozen():
-    with pytest.raises(ValueError, match="frozen"):
-        factories.make_evaluation().name = "other"
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_numbers_that_are_not_finite_are_refused(value):
-    with pytest.raises(ValueError, match="finite"):
-        factories.make_set(value)
-
-
 def refused(text, model, tmp_path):
     path = tmp_path / "run" / "file.json"
     path.parent.mkdir()
@@ -55,16 +42,13 @@ def refused(text, model, tmp_path):
 
 COMMON = [
     (("name",), ..., "name must be there, got nothing; run `softaug evaluate"),
-    (("name",), 3, "name must be a valid string, got 3"),
     (("spare",), 1, "spare must not be there: no such key, got 1"),
+    (("temperature", "others"), float("nan"), "must be JSON with finite numbers, got"),
     (("metrics", 0, "digits"), 12, "metrics[0].digits must be less than or equal to 9, got 12"),
     (("metrics", 0, "percent"), "yes", "metrics[0].percent must be a valid boolean, got 'yes'"),
-    (("metrics", 0, "interval"), [1.0], "metrics[0].interval[1] must be there"),
     (("metrics", 1, "key"), "error", "keys of metrics must be different, got ['error', 'error'"),
-    (("members",), [], "members must have at least 1 item"),
     (("members", 0, "finished"), 1, "members[0].finished must be a valid boolean, got 1"),
     (("split",), "validation", "test_sets must hold validation, got ['test']"),
-    (("temperature", "values"), [], "temperature.values must have at least 1 item"),
     (("class_names",), ["cat"], "brier, confusion must have 1 values each, got [3, 3"),
     (("test_sets", "test", "error"), 1.5, "test_sets.test.error must be less than or equal to 1"),
     (("test_sets", "test", "before", "ece_15"), ..., "before and after scaling, got 'no ece_15'"),
@@ -78,21 +62,16 @@ COMMON = [
     (("examples", "whole", 0, "label"), 3, "labels must be in 0..2, got [3, 1, 2]"),
     (("examples", "whole", 0, "png"), "<svg>", "examples.whole[0].png must match"),
     (("examples", "whole", 0, "answers"), [[3, 0.5]], "classes of answers must be in 0..2"),
-    (("examples", "whole", 0, "answers"), [[0, 1.5]], "answers[0][1] must be less than or equal"),
     (("examples", "whole"), [], "occluded images must be the first of the whole ones, got 1"),
     (("members", 0, "history", 0, "lr"), "fast", "history[0].lr must be a valid number"),
 ]
-
-
 COMPARED = [
-    (("arms",), [], "arms must have at least 1 item"),
     (("arms", 0, "name"), "soft", "names of arms must be different, got ['soft', 'soft']"),
     (("arms", 0, "seeds"), [0], "arm 'hard' must have 2 seeds, got [0]"),
     (("arms", 0, "values", "nll"), [1.0], "values of nll of 'hard' must be 2 numbers"),
     (("arms", 0, "estimates", "nll"), ..., "estimates of 'hard' must hold nll"),
     (("pairs", 0, "against"), "none", "a pair must be of ['hard', 'soft'], got 'none'"),
     (("pairs", 0, "verdicts", "nll"), ..., "a verdict on each metric"),
-    (("pairs", 0, "verdicts", "nll", "word"), "perhaps", "verdicts.nll.word must be 'better'"),
     (("arms", 1, "evaluations", 0, "class_names"), ["a", "b", "c"], "the same classes"),
     (("arms", 1, "evaluations", 0, "corruptions", "occlusion", "levels"), [0, 0.5], "same levels"),
     (("arms", 1, "evaluations", 0, "examples", "whole", 0, "index"), 1, "the same examples"),
@@ -102,11 +81,7 @@ COMPARED = [
         "same bins of confidence",
     ),
 ]
-
-
 COLLECTED = [
-    (("name",), "Table 1", "name must match pattern"),
-    (("complete",), 1, "complete must be a valid boolean"),
     (("name",), "figure1", "crops must be there"),
     (("rows", 1, "cells", 0, "state"), "done", "rows[1].cells[0].state must be 'complete'"),
     (("rows", 1, "cells", 0, "ours"), None, "a complete cell must have ours"),
@@ -114,8 +89,6 @@ COLLECTED = [
     (("rows", 1, "cells", 0, "ours", "n"), 2, "n must count the values and be at most planned"),
     (("rows", 2, "baseline"), "none", "baseline of 'Label smoothing' must be the label of a row"),
 ]
-
-
 PANELS = [
     (("panels", 0, "lines", 0, "x"), [1.0], "panels[0].lines[0]: mean, se, n, paper must have 1"),
 ]
@@ -146,19 +119,16 @@ def test_labels_must_name_the_runs():
         factories.make_collected("figure6", runs=["a", "b"], labels=["A", "A"])
 
 
-def test_an_evaluation_of_the_earlier_version_is_refused_with_a_remedy(tmp_path):
+def test_files_of_an_earlier_version_are_refused_but_results_and_tables_are_read(tmp_path):
     message = refused('{"schema": 2, "kind": "evaluation"}', schema.Evaluation, tmp_path)
-    assert f"run `softaug evaluate {tmp_path / 'run'}` again" in message
+    assert "must have schema_version 3, got None: it was written by an earlier version" in message
+    for record in (factories.make_result(), factories.make_table()):
+        text = record.model_dump_json(exclude={"schema_version"})
+        (tmp_path / "a.json").write_text('{"schema": 1, ' + text[1:])
+        assert schema.read(tmp_path / "a.json", type(record)) == record
 
 
-def test_a_result_of_the_first_version_is_read():
-    content = json.loads(json.dumps(factories.make_result().model_dump(exclude_none=True)))
-    del content["schema_version"]
-    text = json.dumps({"schema": 1, **content})
-    assert schema.parse(text, schema.Result, Path("result.json")) == factories.make_result()
-
-
-@pytest.mark.parametrize("text", ["", "[1]", "null", "{", '{"name": NaN}', "[" * 10_000])
+@pytest.mark.parametrize("text", ["", "[1]", "null", "{", "[" * 10_000])
 def test_what_is_no_record_is_refused(text, tmp_path):
     refused(text, schema.Evaluation, tmp_path)
 
@@ -172,29 +142,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path):
 
 
 def test_metrics_rows_hold_numbers_by_name():
-    row = schema.MetricsRow.model_validate_json(
-        '{"step": 5, "epoch": 1, "lr": 0.1, "test_error": 1, "warning": "odd"}'
-    )
+    content = {"step": 5, "epoch": 1, "lr": 0.1, "test_error": 1.0, "warning": "odd"}
+    row = schema.MetricsRow(**content)
     assert row.numbers == {"lr": 0.1, "test_error": 1.0}
-    assert json.loads(row.model_dump_json(exclude_none=True)) == {
-        "step": 5,
-        "epoch": 1,
-        "lr": 0.1,
-        "test_error": 1.0,
-        "warning": "odd",
-    }
-
-
-def test_an_evaluation_and_a_comparison_of_the_second_version_are_read():
-    def age(content):
-        names = {"test_sets": "sets", "corruptions": "robustness", "metrics": "measures"}
-        del content["schema_version"]
-        for one in content.get("arms", []):
-            one["evaluations"] = [age(evaluation) for evaluation in one["evaluations"]]
-        for member in content.get("members", []):
-            member["metrics"] = member.pop("history")
-        return {"schema": 2, **{names.get(key, key): value for key, value in content.items()}}
-
-    for record in (factories.make_evaluation(), factories.make_comparison()):
-        text = json.dumps(age(json.loads(json.dumps(record.model_dump()))))
-        assert schema.parse(text, type(record), Path("file.json")) == record
+    assert row.model_dump() == content

@@ -2,7 +2,7 @@
 
 import hashlib
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from softaug.lab.schema import Estimate, Evaluation, Interval, MetricSpec, Verdi
 from softaug.lab.training.logging import environment
 
 COMPARISON = "comparison.json"
+OWN_NAME = "give each changed run a --name of its own"
 
 
 class Evaluated(NamedTuple):
@@ -99,18 +100,14 @@ def _group_arms(folders: Sequence[Path]) -> dict[str, list[Evaluated]]:
         seeds = [one.evaluation.seed for one in arm]
         if len(set(seeds)) < len(seeds):
             rule = f"runs of {name} must have different seeds"
-            refuse("compare", rule, seeds, "give each changed run a --name of its own")
-        _check_same_recipe(name, [one.evaluation for one in arm])
+            refuse("compare", rule, seeds, OWN_NAME)
+        first, *others = (as_of_today(one.evaluation.recipe) for one in arm)
+        for other in others:
+            changed = [d for d in differences(first, other) if not d.startswith("seed: ")]
+            if changed:
+                rule = f"runs called {name} must differ in nothing but the seed"
+                refuse("compare", rule, "; ".join(changed), OWN_NAME)
     return arms
-
-
-def _check_same_recipe(name: str, evaluations: Sequence[Evaluation]) -> None:
-    first, *others = (as_of_today(evaluation.recipe) for evaluation in evaluations)
-    for other in others:
-        changed = [d for d in differences(first, other) if not d.startswith("seed: ")]
-        if changed:
-            rule = f"runs called {name} must differ in nothing but the seed"
-            refuse("compare", rule, "; ".join(changed), "give a changed run a --name of its own")
 
 
 def _check_same_images(evaluations: Sequence[Evaluation]) -> None:
@@ -159,7 +156,15 @@ def _compare_arms(
     """One arm minus another: over the seeds both have, and over the images of one such pair."""
     ours, theirs = ({one.evaluation.seed: one for one in side} for side in (arm, against))
     common = [seed for seed in ours if seed in theirs]
-    by_seed = _compare_by_seed(ours, theirs, metrics) if common else {}
+
+    def values(side: Mapping[int, Evaluated], key: str) -> dict[Hashable, float]:
+        return {seed: one.evaluation.values[key] for seed, one in side.items()}
+
+    by_seed = {
+        m.key: paired_difference(values(ours, m.key), values(theirs, m.key))
+        for m in metrics
+        if common
+    }
     mine, other = (ours[common[0]], theirs[common[0]]) if common else (arm[0], against[0])
     by_image = _compare_by_image(mine, other)
     return schema.Pair(
@@ -170,19 +175,6 @@ def _compare_arms(
         by_image=by_image,
         verdicts={m.key: _judge(by_seed.get(m.key), by_image.get(m.key), m) for m in metrics},
     )
-
-
-def _compare_by_seed(
-    ours: Mapping[int, Evaluated], theirs: Mapping[int, Evaluated], metrics: Sequence[MetricSpec]
-) -> dict[str, Estimate]:
-    """Paired differences over the seeds that both arms have."""
-    return {
-        metric.key: paired_difference(
-            {seed: one.evaluation.values[metric.key] for seed, one in ours.items()},
-            {seed: one.evaluation.values[metric.key] for seed, one in theirs.items()},
-        )
-        for metric in metrics
-    }
 
 
 def _compare_by_image(ours: Evaluated, theirs: Evaluated) -> dict[str, Interval]:

@@ -3,6 +3,7 @@
 import hashlib
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,24 +16,21 @@ from softaug.checks import check_choice, check_whole, refuse
 from softaug.lab import schema
 from softaug.lab.data.datasets import name_classes
 from softaug.lab.data.images import Source
-from softaug.lab.evaluation.corruptions import (
-    CORRUPTIONS,
-    Corruption,
-    CorruptionName,
-    make_corruptions,
-    make_examples,
-)
 from softaug.lab.evaluation.load_run import TrainedRun, load_run, read_recipe, runs_in
 from softaug.lab.evaluation.metrics import (
     CALIBRATION,
+    CORRUPTIONS,
     TRAINING,
+    Corruption,
+    CorruptionName,
     halves_temperatures,
     image_intervals,
     list_metrics,
+    make_corruptions,
+    make_examples,
     measure_classes,
     measure_set,
     scale,
-    with_intervals,
 )
 from softaug.lab.io import write_bytes
 from softaug.lab.progress import Show, progress
@@ -112,23 +110,29 @@ def evaluate_runs(
     Writes evaluation.json and predictions.safetensors into `out`. For an ensemble, a folder
     that is a member's or that holds the evaluation of others is refused.
     """
-    own = _resolve(runs_in(out)) == _resolve(folders)  # `softaug evaluate OUT` is the same
-    if not own and _resolve([out])[0] in _resolve(folders):
+    paths = [folder.resolve() for folder in folders]
+    own = [run.resolve() for run in runs_in(out)] == paths  # `softaug evaluate OUT` is the same
+    if not own and out.resolve() in paths:
         rule = "an ensemble's folder must not be a member's, which keeps its own evaluation"
         refuse("evaluate", rule, out, "choose another --out")
-    if options.held_out:
-        _check_held_out(folders)
+    for recipe in map(read_recipe, folders):  # before networks are loaded or probes trained
+        if options.held_out and not recipe.data.validation:
+            rule = "held_out needs runs that held out images by data.validation"
+            refuse("evaluate", rule, recipe.name, "train with --data.validation 5000")
     members = [
         load_run(folder, options.data_dir, options.device, console=console) for folder in folders
     ]
     _check_members(members, options.export)
     if not own:
         _check_out(out, members)
-    command = format_command([out] if own else folders, options, None if own else out)
     evaluator = Evaluator(members, options, console)
+    command = format_command([out] if own else folders, options, None if own else out)
     evaluation = evaluator.evaluate(out, command)
     if options.export is not None:
-        evaluator.export_features(options.export)
+        from softaug.lab.evaluation.features import export_features
+
+        parts = {"train": evaluator.data.train, evaluator.split: evaluator.test}
+        export_features(members[0], parts, options.export)
     return evaluation
 
 
@@ -177,18 +181,6 @@ def _format_test_set(text: str) -> str:
 # What is refused before any work
 
 
-def _resolve(folders: Sequence[Path]) -> list[Path]:
-    return [folder.resolve() for folder in folders]
-
-
-def _check_held_out(folders: Sequence[Path]) -> None:
-    """Refuse runs that held out nothing, before networks are loaded or probes trained."""
-    for recipe in map(read_recipe, folders):
-        if not recipe.data.validation:
-            rule = "held_out needs runs that held out images by data.validation"
-            refuse("evaluate", rule, recipe.name, "train with --data.validation 5000")
-
-
 def _check_members(members: Sequence[TrainedRun], export: Path | None) -> None:
     """Refuse networks for different images, and to export what has no features of its own."""
     first = members[0].image_set
@@ -207,14 +199,11 @@ def _check_members(members: Sequence[TrainedRun], export: Path | None) -> None:
 
 def _check_out(out: Path, members: Sequence[TrainedRun]) -> None:
     """Refuse to write over the evaluation of other members than these."""
-    path = out / EVALUATION
-    if not path.is_file():
+    if not (out / EVALUATION).is_file():
         return
-    try:
-        there = schema.read(path, schema.Evaluation).members
-    except ValueError:
-        folders, weights = ["what cannot be read"], []
-    else:
+    folders, weights = ["what cannot be read"], [""]
+    with suppress(ValueError):
+        there = schema.read(out / EVALUATION, schema.Evaluation).members
         folders = sorted(str(Path(member.folder).absolute()) for member in there)
         weights = sorted(member.weights_sha256 for member in there)
     ours = sorted(str(member.folder.absolute()) for member in members)
@@ -238,17 +227,16 @@ class Evaluator:
         self.recipe, self.data = first.recipe, first.data
         self.device = next(first.net.parameters()).device
         self.split, self.test, self.held_out = _choose_split(first, options)
-        size = int(self.test.fetch(torch.tensor([0])).shape[-1])
-        resize = self.recipe.data.resize
         alone = len(members) == 1  # an ensemble has no features of its own
         self.learned_without_labels = alone and isinstance(self.recipe, PretrainRecipe)
         self.extra_sets: dict[str, Source] = {}
         if options.extra_test_sets or options.resize:
             from softaug.lab.evaluation.extra_test_sets import read_test_sets, resize_test_set
 
-            names = self.data.class_names
-            self.extra_sets |= read_test_sets(options.extra_test_sets, names, size, resize)
-            self.extra_sets |= resize_test_set(self.test, options.resize, taken=self.extra_sets)
+            names, resize = self.data.class_names, self.recipe.data.resize
+            size = int(self.test.fetch(torch.tensor([0])).shape[-1])
+            self.extra_sets = read_test_sets(options.extra_test_sets, names, size, resize)
+            resize_test_set(self.test, options.resize, self.extra_sets)
         for name, source in {self.split: self.test, **self.extra_sets}.items():
             if len(source.labels) < 2:
                 rule = f"the {name} set must hold at least 2 images"
@@ -264,16 +252,25 @@ class Evaluator:
         with progress(self.console, self._count_images(), "images") as self._show:
             logits = self._predict_all(self.test, self.split)
             temperature = self._fit_temperature(logits)
-            test_sets = self._measure_sets(logits, temperature)
+            values, others = temperature.values, [temperature.others]
+            test_sets = {self.split: self._measure_set(self.split, self.test, logits, values)}
+            for name, source in self.extra_sets.items():
+                predicted = self._predict_all(source, name)
+                test_sets[name] = self._measure_set(name, source, predicted, others)
             corruptions: dict[str, schema.CorruptionResult] = {
                 corruption.name: self._measure_corruption(corruption, logits)
                 for corruption in self.corruptions
                 if corruption.name in self.options.corruptions
             }
-            features = self._measure_neighbors()
+            features = None
+            if self.learned_without_labels:
+                from softaug.lab.evaluation.features import measure_neighbors
+
+                features, wrong = measure_neighbors(self.members[0], self.test, self._tick)
+                self.predictions |= wrong
         training = _training_metrics(self.members)
-        metrics = list_metrics(self.split, test_sets, corruptions, features, training)
         intervals = image_intervals(test_sets, self.split, corruptions, self.predictions)
+        metrics = list_metrics(self.split, test_sets, corruptions, features, training, intervals)
         content = safetensors.torch.save(self.predictions)
         write_bytes(content, out / PREDICTIONS)
         evaluation = schema.Evaluation(
@@ -289,8 +286,8 @@ class Evaluator:
             fill=self.fill,
             examples=make_examples(self.test, self.predict, self.corruptions[0]),
             features=features,
-            metrics=with_intervals(metrics, intervals),
-            calibration=[metric.spec for metric in CALIBRATION],
+            metrics=metrics,
+            calibration=CALIBRATION,
             command=command,
             environment=environment(),
             predictions_sha256=hashlib.sha256(content).hexdigest(),
@@ -302,13 +299,6 @@ class Evaluator:
         """Predict the logits of all members together, where the networks are."""
         logits = [member.predict(images) for member in self.members]
         return logits[0] if len(logits) == 1 else ensemble_logits(logits)
-
-    def export_features(self, path: Path) -> None:
-        """Write features and labels of training and test images."""
-        from softaug.lab.evaluation.features import export_features
-
-        parts = {"train": self.data.train, self.split: self.test}
-        export_features(self.members[0], parts, path)
 
     def _predict_all(self, source: Source, note: str) -> Tensor:
         parts = []
@@ -328,15 +318,6 @@ class Evaluator:
         value = fit_temperature(held_out, self.held_out.labels)
         how = f"fitted on {len(self.held_out.labels)} training images that were held out"
         return schema.Temperature(values=[value], how=how, others=value)
-
-    def _measure_sets(
-        self, logits: Tensor, temperature: schema.Temperature
-    ) -> dict[str, schema.SetMetrics]:
-        sets = {self.split: self._measure_set(self.split, self.test, logits, temperature.values)}
-        for name, source in self.extra_sets.items():
-            predicted = self._predict_all(source, name)
-            sets[name] = self._measure_set(name, source, predicted, [temperature.others])
-        return sets
 
     def _measure_set(
         self, name: str, source: Source, logits: Tensor, temperatures: Sequence[float]
@@ -368,15 +349,6 @@ class Evaluator:
         self.predictions[f"{corruption.name}_right"] = counts
         return corruption.summarize(counts, draws)
 
-    def _measure_neighbors(self) -> schema.Neighbors | None:
-        if not self.learned_without_labels:
-            return None
-        from softaug.lab.evaluation.features import measure_neighbors
-
-        found, wrong = measure_neighbors(self.members[0], self.test, self._tick)
-        self.predictions |= wrong
-        return found
-
     def _tick(self, num: int, note: str) -> None:
         self._done += num
         self._show(self._done, note)
@@ -384,16 +356,13 @@ class Evaluator:
     def _count_images(self) -> int:
         """Count the images that all passes show to the networks."""
         chosen = [c for c in self.corruptions if c.name in self.options.corruptions]
-        levels = sum(len(corruption.levels) - 1 for corruption in chosen)
-        held_out = 0 if self.held_out is None else len(self.held_out.labels)
-        others = sum(len(source.labels) for source in self.extra_sets.values())
-        passes = 1 + levels * self.options.draws
-        num = len(self.test.labels) * passes + held_out + others
-        if self.learned_without_labels:
-            from softaug.lab.evaluation.features import count_images
-
-            num += count_images(self.data, self.test)
-        return num
+        passes = 1 + self.options.draws * sum(len(one.levels) - 1 for one in chosen)
+        num, others = passes * len(self.test.labels), list(self.extra_sets.values())
+        if self.held_out is not None:
+            others.append(self.held_out)
+        if self.learned_without_labels:  # neighbors by three kinds of features
+            others += 3 * [self.data.train, self.test]
+        return num + sum(len(source.labels) for source in others)
 
 
 def _choose_split(run: TrainedRun, options: EvaluationOptions) -> tuple[str, Source, Source | None]:

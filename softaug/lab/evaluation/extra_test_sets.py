@@ -1,7 +1,7 @@
 """Extra test sets: folders or arrays with the same classes."""
 
 import zipfile
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,18 +29,19 @@ def from_folder(
     return replace(source, labels=places[source.labels])
 
 
-def resize_test_set(test: Source, edges: Sequence[int], taken: Container[str]) -> dict[str, Source]:
-    """The test images once more for each short edge in `edges`, as sets called resize-EDGE."""
-    found: dict[str, Source] = {}
+def resize_test_set(test: Source, edges: Sequence[int], found: dict[str, Source]) -> None:
+    """Add the test images once more for each short edge in `edges`, as sets called resize-EDGE."""
     for edge in edges:
-        name = f"resize-{edge}"
         if not isinstance(test, FolderImages):
             refuse(WHO, "resize is for images in folders", f"{edge} for images of one size")
         check_whole(WHO, "resize", edge, least=test.size)
-        if name in found or name in taken:
-            refuse(WHO, "extra test sets must have different names", f"{name} twice")
-        found[name] = replace(test, resize=edge)
-    return found
+        _add(found, f"resize-{edge}", replace(test, resize=edge))
+
+
+def _add(found: dict[str, Source], name: str, source: Source) -> None:
+    if name in found:
+        refuse(WHO, "extra test sets must have different names", f"{name} twice")
+    found[name] = source
 
 
 def _places(path: str, names: tuple[str, ...], class_names: tuple[str, ...]) -> list[int]:
@@ -50,23 +51,16 @@ def _places(path: str, names: tuple[str, ...], class_names: tuple[str, ...]) -> 
     [0, 1, 10, 2]
     """
     if all(map(_is_number, names)) and not any(map(_is_number, class_names)):
-        return _numbers(path, names, len(class_names))
+        numbers, num = [int(name) for name in names], len(class_names)
+        if max(numbers) >= num or len(set(numbers)) < len(numbers):
+            rule = f"classes of {path} must be different numbers in 0..{num - 1} or the run's names"
+            refuse(WHO, rule, ", ".join(names))
+        return numbers
     for name in names:
         if name not in class_names:
             remedy = nearest(name, class_names)
             refuse(WHO, f"classes of {path} must be the run's", repr(name), remedy)
     return [class_names.index(name) for name in names]
-
-
-def _numbers(path: str, names: tuple[str, ...], num_classes: int) -> list[int]:
-    numbers = [int(name) for name in names]
-    for name, number in zip(names, numbers, strict=True):
-        if number >= num_classes:
-            rule = f"classes of {path} must be numbers in 0..{num_classes - 1} (or the run's names)"
-            refuse(WHO, rule, name)
-        if numbers.count(number) > 1:
-            refuse(WHO, f"classes of {path} must be different numbers", f"{number} twice")
-    return numbers
 
 
 def _is_number(name: str) -> bool:
@@ -83,17 +77,14 @@ def read_test_sets(
     """Every extra test set by its name; a name given twice is refused."""
     found: dict[str, Source] = {}
     for text in texts:
-        name, source = read_test_set(text, class_names, size, resize)
-        if name in found:
-            refuse(WHO, "extra test sets must have different names", f"{name} twice")
-        found[name] = source
+        _add(found, *read_test_set(text, class_names, size, resize))
     return found
 
 
 def read_test_set(
     text: str, class_names: tuple[str, ...], size: int, resize: int | None = None
 ) -> tuple[str, Source]:
-    """A extra test set from `--extra-test-sets NAME=PATH`; its labels are those of `class_names`.
+    """Read `--extra-test-sets NAME=PATH`; its labels are those of `class_names`.
 
     A folder has a folder for each class, called by its name or by its number in the run;
     arrays hold uint8 images [N, H, W, 3] (or channels first) and class numbers [N]. `size` is
@@ -104,7 +95,7 @@ def read_test_set(
     if not found or not name or not path:
         refuse(WHO, f"extra_test_sets must be {FORMS}", repr(text))
     if name in SPLITS:
-        refuse(WHO, f"the name of a extra test set must not be {name!r}", repr(text))
+        refuse(WHO, f"the name of an extra test set must not be {name!r}", repr(text))
     if Path(path).is_dir():
         return name, from_folder(path, class_names, size, resize)
     images, labels = _arrays(path)

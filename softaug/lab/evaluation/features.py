@@ -84,32 +84,23 @@ def measure_neighbors(
     device = next(backbone.parameters()).device
     untrained = build_pair_net(recipe, data).backbone.to(device)
     nets = (backbone, untrained, Pixels(data).to(device))
+
+    def extract(net: nn.Module, source: Source, note: str) -> Tensor:
+        parts = []
+        for part in feature_parts(net, recipe, source):
+            parts.append(part)
+            tick(len(part), f"neighbors, {note}")
+        return torch.cat(parts)
+
     num = min(NUM_NEIGHBORS, len(data.train.labels))
     wrong: dict[str, Tensor] = {}
+    errors: dict[str, float] = {}
     for (name, note), net in zip(KINDS.items(), nets, strict=True):
-        known, asked = (_extract(net, recipe, part, tick, note) for part in (data.train, test))
+        known, asked = (extract(net, part, note) for part in (data.train, test))
         answers = knn_predict(known, data.train.labels, asked, k=num)
         wrong[f"{name}_wrong"] = answers.cpu() != test.labels.cpu()
-    errors = {
-        name.replace("_wrong", "_error"): float(column.double().mean())
-        for name, column in wrong.items()
-    }
+        errors[f"{name}_error"] = float(wrong[f"{name}_wrong"].double().mean())
     return Neighbors(neighbors=num, **errors), wrong
-
-
-def count_images(data: TrainingData, test: Source) -> int:
-    """Count the images that `measure_neighbors` looks at."""
-    return len(KINDS) * (len(data.train.labels) + len(test.labels))
-
-
-def _extract(
-    net: nn.Module, recipe: PretrainRecipe, source: Source, tick: Tick, note: str
-) -> Tensor:
-    parts = []
-    for part in feature_parts(net, recipe, source):
-        parts.append(part)
-        tick(len(part), f"neighbors, {note}")
-    return torch.cat(parts)
 
 
 class Pixels(nn.Module):

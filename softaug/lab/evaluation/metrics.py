@@ -1,25 +1,38 @@
-"""The metrics of an evaluation: each is declared once, in `METRICS`, and computed from logits."""
+"""The metrics of an evaluation, declared once in `METRICS`, and the corruptions it measures.
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+Metrics are computed from logits; images are corrupted the same way for every network.
+"""
+
+import base64
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
-from torch import Tensor
+from PIL import Image
+from torch import Generator, Tensor
 
-from softaug.lab.evaluation.corruptions import CORRUPTION_LABELS
+from softaug.lab.data.images import Source
 from softaug.lab.evaluation.stats import bootstrap_interval, bootstrap_intervals
 from softaug.lab.schema import (
     ConfidenceHistogram,
     CorruptionResult,
+    Example,
+    Examples,
+    ImagePrediction,
     MetricSpec,
     MetricValue,
     Neighbors,
+    OccludedExamples,
     PerClass,
     ReliabilityBins,
     ReliabilityPair,
     SetMetrics,
 )
+from softaug.lab.training.setup import derive_seed
 from softaug.metrics import (
+    add_noise,
     apply_temperature,
     calibration_summary,
     class_brier,
@@ -33,10 +46,19 @@ from softaug.metrics import (
     image_error,
     image_gap,
     image_nll,
+    occlude,
     reliability,
+    shift_images,
     sum_gaps,
 )
 
+CorruptionName = Literal["occlusion", "shift", "noise"]
+CORRUPTIONS: tuple[CorruptionName, ...] = get_args(CorruptionName)
+CORRUPTION_LABELS = {
+    "occlusion": "{:.0%} hidden",
+    "shift": "{:.0%} left in frame",
+    "noise": "noise {:g}",
+}
 DIGITS = 6  # of numbers by class and by bin
 TOP = 5
 NUM_BINS = 15  # of reliability diagrams
@@ -66,11 +88,10 @@ def _image_brier(logits: Tensor, labels: Tensor) -> Tensor:
     return image_brier(logits.softmax(1), labels)
 
 
-ACCURACY = (
+METRICS = (
     Metric(_spec("error", "Error, %"), image_error, listed=True),
     Metric(_spec("top5_error", "Top-5 error, %"), _image_top5, listed=True),
-)
-CALIBRATION = (  # keys of `softaug.metrics.calibration_summary`
+    # calibration, keys of `softaug.metrics.calibration_summary`
     Metric(_spec("nll", "NLL", percent=False, digits=3), image_nll, listed=True, scaled=True),
     Metric(_spec("brier", "Brier score", percent=False, digits=3), _image_brier, listed=True),
     Metric(_spec("ece_10", "ECE (10 bins), %"), listed=True),
@@ -81,7 +102,7 @@ CALIBRATION = (  # keys of `softaug.metrics.calibration_summary`
     Metric(_spec("mce_15", "Maximum gap (15 bins), %")),
     Metric(_spec("gap", "Confidence minus accuracy, points")),
 )
-METRICS = ACCURACY + CALIBRATION
+CALIBRATION = [metric.spec for metric in METRICS[2:]]
 NEIGHBORS = (
     _spec("knn_error", "Nearest neighbors: error, %"),
     _spec("knn_untrained_error", "Nearest neighbors, untrained network: error, %"),
@@ -98,7 +119,7 @@ TRAINING = (  # on training images as they are; keys of result.json
 
 def measure_set(logits: Tensor, labels: Tensor, scaled: Tensor) -> SetMetrics:
     """Measure errors and calibration; `scaled` are the logits after temperature scaling."""
-    keys = [metric.spec.key for metric in CALIBRATION]
+    keys = [spec.key for spec in CALIBRATION]
     before, after = (calibration_summary(one, labels) for one in (logits, scaled))
     return SetMetrics(
         n=len(labels),
@@ -200,38 +221,38 @@ def list_metrics(
     corruptions: Mapping[str, CorruptionResult],
     features: Neighbors | None,
     training: Mapping[str, float],
-) -> Iterator[tuple[MetricSpec, float]]:
-    """Yield every metric with its value.
+    intervals: Mapping[str, tuple[float, float]],
+) -> list[MetricValue]:
+    """List every metric with its value and its interval over images, where it has one.
 
     The measured split comes first, then training images, nearest neighbors, corrupted images,
     and extra test sets, whose keys begin with their name.
     """
-    yield from _list_set(test_sets[split])
-    for spec in TRAINING:
-        if spec.key in training:
-            yield spec, training[spec.key]
+    found = _list_set(test_sets[split])
+    found += [(spec, training[spec.key]) for spec in TRAINING if spec.key in training]
     if features is not None:
-        for spec in NEIGHBORS:
-            yield spec, getattr(features, spec.key)
-    for name, found in corruptions.items():
-        for level, accuracy in list(zip(found.levels, found.accuracy, strict=True))[1:]:
+        found += [(spec, getattr(features, spec.key)) for spec in NEIGHBORS]
+    for name, result in corruptions.items():
+        for level, accuracy in list(zip(result.levels, result.accuracy, strict=True))[1:]:
             label = f"Accuracy, {CORRUPTION_LABELS[name].format(level)}, %"
-            yield _spec(level_key(name, level), label, digits=1, higher_is_better=True), accuracy
+            spec = _spec(level_key(name, level), label, digits=1, higher_is_better=True)
+            found.append((spec, accuracy))
     for name, measured in test_sets.items():
         if name != split:
             for spec, value in _list_set(measured):
                 key, label = set_key(name, split, spec.key), f"{name}: {spec.label}"
-                yield spec.model_copy(update={"key": key, "label": label}), value
+                found.append((spec.model_copy(update={"key": key, "label": label}), value))
+    return [
+        MetricValue(**spec.model_dump(), value=value, interval=intervals.get(spec.key))
+        for spec, value in found
+    ]
 
 
-def _list_set(measured: SetMetrics) -> Iterator[tuple[MetricSpec, float]]:
+def _list_set(measured: SetMetrics) -> list[tuple[MetricSpec, float]]:
     values = {"error": measured.error, "top5_error": measured.top5_error, **measured.before}
-    for metric in METRICS:
-        if metric.listed:
-            yield metric.spec, values[metric.spec.key]
-    for metric in METRICS:
-        if metric.scaled:
-            yield _scaled_spec(metric.spec), measured.after[metric.spec.key]
+    listed = [(m.spec, values[m.spec.key]) for m in METRICS if m.listed]
+    scaled = [(_scaled_spec(m.spec), measured.after[m.spec.key]) for m in METRICS if m.scaled]
+    return listed + scaled
 
 
 def _scaled_spec(spec: MetricSpec) -> MetricSpec:
@@ -239,16 +260,6 @@ def _scaled_spec(spec: MetricSpec) -> MetricSpec:
     name, unit, _ = spec.label.partition(", %")
     update = {"key": f"{spec.key}_scaled", "label": f"{name}, scaled{unit}"}
     return spec.model_copy(update=update)
-
-
-def with_intervals(
-    metrics: Iterable[tuple[MetricSpec, float]], intervals: Mapping[str, tuple[float, float]]
-) -> list[MetricValue]:
-    """Return metrics with their intervals over images (None where there is none)."""
-    return [
-        MetricValue(**spec.model_dump(), value=value, interval=intervals.get(spec.key))
-        for spec, value in metrics
-    ]
 
 
 # One value for each image
@@ -264,12 +275,17 @@ def image_values(
 
     `predictions` is what predictions.safetensors holds.
     """
-    found = {}
+    found: dict[str, dict[str, Tensor]] = {}
     for name in names:
         logits, labels = predictions[f"{name}_logits"], predictions[f"{name}_labels"]
         scaled = scale(logits, predictions[f"{name}_temperature"].tolist())
-        values = _set_values(logits, labels, scaled)
-        found[name] = {set_key(name, split, key): column for key, column in values.items()}
+        found[name] = {}
+        for spec, per_image, listed, after in METRICS:
+            if per_image is not None and listed:
+                found[name][set_key(name, split, spec.key)] = per_image(logits, labels)
+            if per_image is not None and after:
+                key = set_key(name, split, _scaled_spec(spec).key)
+                found[name][key] = per_image(scaled, labels)
     for name, result in corruptions.items():
         shares = predictions[f"{name}_right"].double() / result.draws  # [N, levels]
         columns = zip(result.levels, shares.unbind(1), strict=True)
@@ -277,16 +293,6 @@ def image_values(
     wrong = {spec.key: spec.key.replace("_error", "_wrong") for spec in NEIGHBORS}
     found[split] |= {k: predictions[w].double() for k, w in wrong.items() if w in predictions}
     return found
-
-
-def _set_values(logits: Tensor, labels: Tensor, scaled: Tensor) -> dict[str, Tensor]:
-    values = {}
-    for spec, per_image, listed, after in METRICS:
-        if per_image is not None and listed:
-            values[spec.key] = per_image(logits, labels)
-        if per_image is not None and after:
-            values[_scaled_spec(spec).key] = per_image(scaled, labels)
-    return values
 
 
 def image_intervals(
@@ -306,3 +312,92 @@ def image_intervals(
         ece = bootstrap_interval(image_gap(probs, predictions[f"{name}_labels"]), sum_gaps)
         found[set_key(name, split, "ece_15")] = max(ece.low, 0.0), min(ece.high, 1.0)
     return found
+
+
+# Corrupted images
+
+
+class Corruption(NamedTuple):
+    """A kind of corruption and the levels at which accuracy is measured."""
+
+    name: CorruptionName
+    levels: tuple[float, ...]
+    """the first changes nothing"""
+    apply: Callable[..., Tensor]
+    """takes images, a level and a `generator`"""
+
+    def corrupt(self, images: Tensor, place: int, draw: int, chunk: int) -> Tensor:
+        """Corrupt images at the level of that place; the same way for every network.
+
+        Drawn on the CPU, whose numbers are the same on every machine; applied where the images
+        are.
+        """
+        draws = Generator().manual_seed(derive_seed(draw, place, chunk))
+        return self.apply(images, self.levels[place], generator=draws)
+
+    def summarize(self, right: Tensor, draws: int) -> CorruptionResult:
+        """Accuracy and its standard error over images at each level.
+
+        `right` [N, levels] says in how many of the draws each image was recognized.
+        """
+        shares = right.double() / draws
+        return CorruptionResult(
+            levels=list(self.levels),
+            accuracy=shares.mean(0).tolist(),
+            se=(shares.std(0) / len(shares) ** 0.5).tolist(),
+            draws=draws,
+            n=len(shares),
+        )
+
+
+def make_corruptions(fill: Sequence[int]) -> list[Corruption]:
+    """Make occlusion (share hidden), shift (share left in frame), noise (sd, in full ranges).
+
+    Patches and borders are `fill`, a gray level for each channel.
+    """
+    color = tuple(fill)
+    return [
+        Corruption("occlusion", (0.0, 0.2, 0.4, 0.6, 0.8), partial(occlude, fill=color)),
+        Corruption("shift", (1.0, 0.8, 0.6, 0.4, 0.2), partial(shift_images, fill=color)),
+        Corruption("noise", (0.0, 0.02, 0.05, 0.1, 0.2), add_noise),
+    ]
+
+
+# Examples for pictures
+
+NUM_EXAMPLES, NUM_OCCLUDED = 24, 8
+SEED = 20230618  # the same images for every network, so that comparisons can pair them
+NUM_ANSWERS = 3
+
+
+def make_examples(
+    source: Source, predict: Callable[[Tensor], Tensor], occlusion: Corruption
+) -> Examples:
+    """Draw images, once for all networks, with what this one says of them, whole and occluded."""
+    order = torch.randperm(len(source.labels), generator=Generator().manual_seed(SEED))
+    index = order[:NUM_EXAMPLES]
+    images, labels = source.fetch(index), source.labels[index]
+    found = zip(index.tolist(), labels.tolist(), _describe(images, predict(images)), strict=True)
+    whole = [Example(index=place, label=label, **one.model_dump()) for place, label, one in found]
+    hidden = []
+    for place, share in enumerate(occlusion.levels):
+        corrupted = occlusion.corrupt(images[:NUM_OCCLUDED], place, draw=0, chunk=0)
+        shown = _describe(corrupted, predict(corrupted))
+        hidden.append(OccludedExamples(share=share, images=shown))
+    return Examples(whole=whole, occluded=hidden)
+
+
+def _describe(images: Tensor, logits: Tensor) -> list[ImagePrediction]:
+    probs, classes = logits.cpu().softmax(1).topk(min(NUM_ANSWERS, logits.shape[1]))
+    found = []
+    for image, row, shares in zip(images, classes.tolist(), probs.tolist(), strict=True):
+        answers = [(number, round(share, 4)) for number, share in zip(row, shares, strict=True)]
+        found.append(ImagePrediction(png=encode_png(image), answers=answers))
+    return found
+
+
+def encode_png(image: Tensor) -> str:
+    """Encode a uint8 image [3, H, W] as the text of a PNG file (base64)."""
+    packed = io.BytesIO()
+    Image.fromarray(image.permute(1, 2, 0).contiguous().numpy()).save(packed, "PNG")
+    return base64.b64encode(packed.getvalue()).decode()

@@ -2,7 +2,7 @@
 
 Two sources of chance are kept apart. Over *seeds*: would the method do it again? Student's t
 on differences paired by seed. Over *images*: would these two trained networks differ on other
-images of the kind? The bootstrap of `softaug.lab.evaluation.stats`.
+images of the kind? The bootstrap.
 """
 
 import math
@@ -15,19 +15,7 @@ from torch import Tensor
 
 from softaug.checks import check_whole, describe, refuse
 from softaug.lab.schema import Estimate as Estimate
-from softaug.lab.schema import Interval as Interval
-from softaug.lab.schema import Verdict as Verdict
-from softaug.lab.schema import Word as Word
-
-
-def t_quantile(level: float, freedom: int) -> float:
-    """Return the t with |T| <= t in a share `level` of cases: 1.96 for 0.95 and many degrees.
-
-    >>> round(t_quantile(0.95, 2), 3), round(t_quantile(0.95, 10_000), 3)
-    (4.303, 1.96)
-    """
-    return float(stdtrit(freedom, (1 + level) / 2))
-
+from softaug.lab.schema import Interval, Verdict, Word
 
 _ROUNDING = 1e-9  # of a mean: equal differences of shares have such an s.e., or 0
 
@@ -76,7 +64,7 @@ def seed_interval(found: Estimate, level: float = 0.95) -> Interval:
     if found.se is None:
         remedy = "one seed has no spread: run more, or use an interval over images"
         refuse("seed_interval", "an interval over seeds needs at least 2", found.n, remedy)
-    reach = t_quantile(level, found.n - 1) * found.se
+    reach = float(stdtrit(found.n - 1, (1 + level) / 2)) * found.se
     return Interval(found.mean, found.mean - reach, found.mean + reach, found.n, level)
 
 
@@ -89,8 +77,8 @@ def verdict(
     """Better or worse if the 95 % interval of the paired difference excludes 0.
 
     The difference is "ours minus theirs". With two seeds or more it is judged over seeds
-    alone (`paired_difference`, Student's t); with fewer over images (`bootstrap_difference`,
-    at the interval's own level), if that is given; else nothing is tested. Seeds that all
+    alone (`paired_difference`, Student's t); with fewer over images (`bootstrap_intervals` of
+    differences), if that is given; else nothing is tested. Seeds that all
     differ by the same amount say nothing of their spread: they count as fewer.
 
     Limits. "No difference shown" is not "equal": with 2 seeds a difference must be 12.7, with
@@ -144,36 +132,39 @@ def _word(interval: Interval, higher_is_better: bool) -> Word:
     return "no difference shown"  # also where the ends are NaN
 
 
-Statistic = Callable[[Tensor], Tensor]
-
 _DRAWS = 2**20  # a chunk's: some 30 MB, whatever the numbers of images and resamples
 
 
 def bootstrap_interval(
     values: Tensor,
-    statistic: Statistic | None = None,
+    statistic: Callable[[Tensor], Tensor],
     *,
     level: float = 0.95,
     num_resamples: int = 1000,
     seed: int = 0,
 ) -> Interval:
-    """The mean of one value for each image, and its interval if other images were drawn.
+    """A number that is no mean over images, and its interval if other images were drawn.
 
-    `values` is [N]: `image_error`, `image_nll`, `image_brier`. For what is not a mean give
-    rows [N, F] and a `statistic` that turns means over images [R, F] into [R] numbers:
+    `statistic` turns means [R, F] over images of the values [N, F] into [R] numbers:
     `bootstrap_interval(image_gap(probs, labels), sum_gaps)` is the calibration error's. A
     resample adds noise to every bin and so to that error; therefore the resamples' median is
     laid on the value, which is always inside. What noise is in the value itself stays, more
     the more the confidences spread: do not judge the difference of two models by it. The
     network stays as it is: nothing is said of other seeds.
 
-    >>> found = bootstrap_interval(torch.tensor([0.0, 1.0] * 50))
+    >>> found = bootstrap_interval(torch.tensor([[0.0], [1.0]] * 50), lambda means: means[:, 0])
     >>> found.value, round(found.low, 1), round(found.high, 1)
     (0.5, 0.4, 0.6)
     """
     who = "bootstrap_interval"
-    rows = _rows(who, "values", values, statistic)
-    return _interval(who, rows, statistic, level, num_resamples, seed)
+    rows = _check_values(who, "values", values, 2)
+    _check_resampling(who, level, num_resamples, seed)
+    value = float(statistic(rows.mean(0, keepdim=True)))
+    found = statistic(_resampled_means(rows, num_resamples, seed))
+    if found.shape != (num_resamples,):
+        refuse(who, "statistic must turn means [R, F] into [R] numbers", describe(found))
+    low, high = _ends(found - found.quantile(0.5) + value, level).tolist()
+    return Interval(value, low, high, len(rows), level)
 
 
 def bootstrap_intervals(
@@ -183,10 +174,10 @@ def bootstrap_intervals(
     num_resamples: int = 1000,
     seed: int = 0,
 ) -> dict[str, Interval]:
-    """`bootstrap_interval` of several values of the same images, by name, at the cost of one.
+    """Means of several values of the same images, by name, with their intervals.
 
-    Each is [N]. Every resample takes the same images of all; of two models' values give the
-    differences.
+    Each is [N]: `image_error`, `image_nll`, `image_brier`. Every resample takes the same images
+    of all; of two models' values give the differences.
 
     >>> found = bootstrap_intervals({"error": torch.tensor([0.0, 1.0]), "top5": torch.zeros(2)})
     >>> found["error"].value, found["top5"].high
@@ -195,71 +186,18 @@ def bootstrap_intervals(
     who = "bootstrap_intervals"
     if not values:
         refuse(who, "values must not be empty", describe(values))
-    columns = [_rows(who, f"values of {name}", column, None) for name, column in values.items()]
+    columns = [_check_values(who, f"values of {name}", one, 1) for name, one in values.items()]
     for name, column in zip(values, columns, strict=True):
         if len(column) != len(columns[0]):
             rule = f"values of {name} must be of the same {len(columns[0])} images as the first"
             refuse(who, rule, describe(values[name]))
     _check_resampling(who, level, num_resamples, seed)
-    rows = torch.cat(columns, 1)
+    rows = torch.stack(columns, 1)
     low, high = _ends(_resampled_means(rows, num_resamples, seed), level)
     ends = zip(rows.mean(0).tolist(), low.tolist(), high.tolist(), strict=True)
     return {
         name: Interval(*found, len(rows), level) for name, found in zip(values, ends, strict=True)
     }
-
-
-def bootstrap_difference(
-    first: Tensor,
-    second: Tensor,
-    statistic: Statistic | None = None,
-    *,
-    level: float = 0.95,
-    num_resamples: int = 1000,
-    seed: int = 0,
-) -> Interval:
-    """Interval of `first` minus `second`, two models' values of the same images in one order.
-
-    Every resample takes the same images of both. Arguments as in `bootstrap_interval`.
-
-    >>> one, two = torch.tensor([1.0, 0.0, 1.0]), torch.tensor([0.5, -0.5, 0.5])
-    >>> bootstrap_difference(one, two)
-    Interval(value=0.5, low=0.5, high=0.5, n=3, level=0.95)
-    """
-    who = "bootstrap_difference"
-    ours = _rows(who, "first", first, statistic)
-    theirs = _rows(who, "second", second, statistic)
-    if ours.shape != theirs.shape:
-        remedy = "both models must be measured on the same images"
-        refuse(who, f"second must be {list(first.shape)} as first", describe(second), remedy)
-    if statistic is None:
-        return _interval(who, ours - theirs, None, level, num_resamples, seed)
-    columns, measured = ours.shape[1], statistic
-
-    def difference(means: Tensor) -> Tensor:
-        return measured(means[:, :columns]) - measured(means[:, columns:])
-
-    return _interval(who, torch.cat([ours, theirs], 1), difference, level, num_resamples, seed)
-
-
-def _interval(
-    who: str,
-    rows: Tensor,
-    statistic: Statistic | None,
-    level: float,
-    num_resamples: int,
-    seed: int,
-) -> Interval:
-    _check_resampling(who, level, num_resamples, seed)
-    measure = statistic or _only
-    value = float(measure(rows.mean(0, keepdim=True)))
-    found = measure(_resampled_means(rows, num_resamples, seed))
-    if found.shape != (num_resamples,):
-        refuse(who, "statistic must turn means [R, F] into [R] numbers", describe(found))
-    if statistic is not None:
-        found = found - found.quantile(0.5) + value
-    low, high = _ends(found, level).tolist()
-    return Interval(value, low, high, len(rows), level)
 
 
 def _check_resampling(who: str, level: float, num_resamples: int, seed: int) -> None:
@@ -289,18 +227,12 @@ def _resampled_means(rows: Tensor, num_resamples: int, seed: int) -> Tensor:
     return means
 
 
-def _rows(who: str, name: str, values: Any, statistic: Statistic | None) -> Tensor:
-    """Values as [N, F] float64 on the CPU."""
-    ndim = 1 if statistic is None else 2
+def _check_values(who: str, name: str, values: Any, ndim: int) -> Tensor:
+    """Return values, [N] or [N, F], as float64 on the CPU."""
     if not isinstance(values, Tensor) or values.ndim != ndim or len(values) < 2:
-        shape = "[N]" if statistic is None else "[N, F], as there is a statistic,"
+        shape = "[N]" if ndim == 1 else "[N, F]"
         refuse(who, f"{name} must be a tensor {shape} of at least 2 images", describe(values))
     if not bool(values.isfinite().all()):
         image = int((~values.isfinite()).view(len(values), -1).any(1).nonzero()[0])
         refuse(who, f"{name} must be finite", f"{values[image].tolist()} (image {image})")
-    return values.detach().cpu().double().view(len(values), -1)
-
-
-def _only(means: Tensor) -> Tensor:
-    """The one column of means [R, 1]."""
-    return means[:, 0]
+    return values.detach().cpu().double()

@@ -11,8 +11,8 @@ import torch
 from rich.console import Console
 
 from softaug.lab.data.images import load
-from softaug.lab.evaluation.corruptions import CORRUPTIONS
 from softaug.lab.evaluation.evaluate import EvaluationOptions, evaluate_runs
+from softaug.lab.evaluation.metrics import CORRUPTIONS
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "training"))
 

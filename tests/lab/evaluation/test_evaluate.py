@@ -1,7 +1,8 @@
 import hashlib
-import io
+import importlib
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import factories
@@ -9,21 +10,20 @@ import numpy as np
 import pytest
 import safetensors.torch
 import torch
+from matplotlib.figure import Figure
 from PIL import Image
 from rich.console import Console
 
 from softaug.lab.data.images import load
 from softaug.lab.evaluation.compare import compare_runs, read_evaluation
-from softaug.lab.evaluation.corruptions import make_corruptions
 from softaug.lab.evaluation.evaluate import (
     EvaluationOptions,
     Evaluator,
     evaluate_each,
     format_command,
 )
-from softaug.lab.evaluation.load_run import TrainedRun, load_run, runs_in
-from softaug.lab.evaluation.metrics import measure_set
-from softaug.lab.schema import Evaluation
+from softaug.lab.evaluation.load_run import TrainedRun, load_run
+from softaug.lab.evaluation.metrics import make_corruptions, measure_set
 from softaug.lab.training.evaluate import chunks
 from softaug.metrics import apply_temperature, ensemble_logits, error, fit_temperature
 
@@ -32,10 +32,6 @@ PARTS = ("logits", "labels", "temperature")
 
 def predictions(folder):
     return safetensors.torch.load_file(folder / "predictions.safetensors")
-
-
-def without_date(found):
-    return found.model_copy(update={"environment": {}})
 
 
 @pytest.fixture
@@ -72,30 +68,12 @@ def forget_images(checkpoint):
     (checkpoint / "manifest.json").write_text(json.dumps(manifest))
 
 
-def digit_folder(root, *parts, num=1):
-    """`num` test digits of each class as files, in each of the parts."""
-    test = load("digits").test
-    for part in parts:
-        for label in range(10):
-            path = root / part / str(label)
-            path.mkdir(parents=True)
-            for place in (test.labels == label).nonzero()[:num, 0].tolist():
-                pixels = test.images[place].permute(1, 2, 0).numpy()
-                Image.fromarray(pixels).save(path / f"{place}.png")
-    return root
-
-
-def test_the_numbers_are_those_of_the_training_s_result(measured, runs):
-    assert runs.result["split"] == "test"
-    assert measured.test_sets["test"].n == runs.result["num_measured"] == 697
-    assert measured.test_sets["test"].error == runs.result["error"]
-    assert measured.test_sets["test"].before["nll"] == runs.result["nll"]
-    assert measured.test_sets["test"].before["ece_10"] == pytest.approx(
-        runs.result["ece"], abs=1e-3
-    )
-
-
-def test_an_evaluation_says_what_was_measured_of_what(measured, runs):
+def test_an_evaluation_has_the_numbers_of_training_and_says_what_was_measured(measured, runs):
+    assert read_evaluation(runs.test) == measured
+    found, result = measured.test_sets["test"], runs.result
+    assert (result["split"], found.n, result["num_measured"]) == ("test", 697, 697)
+    assert (found.error, found.before["nll"]) == (result["error"], result["nll"])
+    assert found.before["ece_10"] == pytest.approx(result["ece"], abs=1e-3)
     assert (measured.schema_version, measured.kind, measured.split) == (3, "evaluation", "test")
     assert (measured.name, measured.class_names) == ("on-test", list("0123456789"))
     assert measured.recipe == json.loads((runs.test / "recipe.json").read_text())
@@ -103,22 +81,11 @@ def test_an_evaluation_says_what_was_measured_of_what(measured, runs):
     assert (member.seed, member.step, len(member.history)) == (0, 6, 2)
     assert (member.num_steps, member.finished) == (6, True)
     assert measured.fill == [round(mean) for mean in load_run(runs.test, None, "cpu").data.mean]
+    assert [path.name for path in runs.test.glob(".*")] in ([".lock"], []), "no unfinished file"
 
 
-def test_the_file_holds_what_is_returned(measured, runs):
-    assert read_evaluation(runs.test) == measured
-
-
-def test_the_first_level_of_each_corruption_is_the_accuracy(measured):
-    assert list(measured.corruptions) == ["occlusion", "shift", "noise"]
-    for result in measured.corruptions.values():
-        assert result.accuracy[0] == pytest.approx(1 - measured.test_sets["test"].error)
-        assert (len(result.accuracy), len(result.se), result.n) == (5, 5, 697)
-
-
-@pytest.mark.parametrize("place", [1, 4])
-def test_accuracy_is_that_of_the_corrupted_images(measured, runs, place):
-    run = load_run(runs.test, None, "cpu")
+def test_accuracy_is_that_of_the_corrupted_images(measured, runs):
+    run, place = load_run(runs.test, None, "cpu"), 3
     shift = make_corruptions(measured.fill)[1]
     right, labels = [], list(run.data.measured.labels.split(500))
     for chunk, images in enumerate(chunks(run.data.measured, 0)):
@@ -126,13 +93,10 @@ def test_accuracy_is_that_of_the_corrupted_images(measured, runs, place):
         right.append(answers == labels[chunk])
     accuracy = float(torch.cat(right).double().mean())
     assert measured.corruptions["shift"].accuracy[place] == pytest.approx(accuracy)
-
-
-def test_the_classes_add_up(measured):
-    found, wrong = measured.per_class, measured.test_sets["test"].error
-    assert sum(found.count) == sum(map(sum, found.confusion)) == 697
-    shares = zip(found.count, found.error, strict=True)
-    assert sum(n * share for n, share in shares) / 697 == pytest.approx(wrong, abs=1e-5)
+    assert list(measured.corruptions) == ["occlusion", "shift", "noise"]
+    for result in measured.corruptions.values():
+        assert result.accuracy[0] == pytest.approx(1 - measured.test_sets["test"].error)
+        assert (len(result.accuracy), len(result.se), result.n) == (5, 5, 697)
 
 
 def test_predictions_are_kept_with_their_labels(measured, runs):
@@ -147,25 +111,10 @@ def test_predictions_are_kept_with_their_labels(measured, runs):
     assert wrong == measured.test_sets["test"].error
     content = (runs.test / "predictions.safetensors").read_bytes()
     assert measured.predictions_sha256 == hashlib.sha256(content).hexdigest()
-
-
-def test_right_answers_to_corrupted_images_are_kept_for_each_image(measured, runs):
     for name, result in measured.corruptions.items():
-        right = predictions(runs.test)[f"{name}_right"]
+        right = kept[f"{name}_right"]
         assert (right.dtype, right.shape, int(right.max())) == (torch.uint8, (697, 5), 1)
         assert right.double().mean(0).tolist() == pytest.approx(result.accuracy)
-
-
-def test_every_measure_that_is_a_mean_has_an_interval(measured):
-    without = [m.key for m in measured.metrics if m.interval is None]
-    none = ("ece_10", "ece_15_mass", "ece_15_scaled")
-    training = ("train_error_clean", "train_confidence_clean")  # of other images
-    assert without == [*none, *training, *(f"again/{key}" for key in none)]
-
-
-def test_the_command_makes_it_again(measured, runs):
-    also = f"again={runs.test / 'again.npz'}"
-    assert measured.command == f"softaug evaluate {runs.test} --draws 1 --extra-test-sets {also}"
 
 
 def test_paths_below_the_current_folder_are_not_told_in_full(
@@ -201,14 +150,14 @@ def test_held_out_images_are_measured_in_place_of_the_test_set(runs, evaluated, 
     assert "--held-out" in found.command
 
 
-def test_held_out_needs_images_that_were_held_out(runs, evaluated):
-    rule = "held_out needs runs that held out images by data.validation, got on-test; train with"
-    with pytest.raises(ValueError, match=rule):
-        evaluated([runs.test], runs.test, held_out=True)
-
-
 def test_without_a_test_set_the_split_is_called_validation(runs, evaluated, tmp_path):
-    name = f"folder:{digit_folder(tmp_path / 'digits', '', num=3)}"
+    test = load("digits").test
+    for label in range(10):
+        (tmp_path / "digits" / str(label)).mkdir(parents=True)
+        for place in (test.labels == label).nonzero()[:3, 0].tolist():
+            pixels = test.images[place].permute(1, 2, 0).numpy()
+            Image.fromarray(pixels).save(tmp_path / "digits" / str(label) / f"{place}.png")
+    name = f"folder:{tmp_path / 'digits'}"
     change = {"name": name, "size": 16, "per_class": None, "validation": 20}
     folder = copy_run(runs.test, tmp_path / "run", **change)
     found = evaluated([folder], folder)
@@ -217,6 +166,9 @@ def test_without_a_test_set_the_split_is_called_validation(runs, evaluated, tmp_
     assert found.temperature.how.startswith("each half of the validation images")
     assert "validation_logits" in predictions(folder)
     assert compare_runs([folder], tmp_path / "out").arms[0].seeds == [0]
+    shutil.rmtree(tmp_path / "digits" / "9")
+    with pytest.raises(ValueError, match=r"evaluate: .* must have the classes it was trained on"):
+        load_run(folder, None, "cpu")
 
 
 def test_a_diverged_network_is_refused(runs, evaluated, tmp_path, monkeypatch):
@@ -227,17 +179,6 @@ def test_a_diverged_network_is_refused(runs, evaluated, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"logits must be finite.*; a diverged model cannot"):
         evaluated([runs.test], tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-def test_a_set_of_one_image_is_refused(runs, evaluated, tmp_path):
-    with np.load(runs.test / "again.npz") as arrays:
-        np.savez(tmp_path / "one.npz", **{name: arrays[name][:1] for name in arrays})
-    with pytest.raises(ValueError, match="the one set must hold at least 2 images, got 1"):
-        evaluated([runs.test], tmp_path / "out", extra_test_sets=(f"one={tmp_path / 'one.npz'}",))
-
-
-def test_no_unfinished_file_is_left(measured, runs):
-    assert [path.name for path in runs.test.glob(".*")] in ([".lock"], [])
 
 
 def test_an_extra_test_set_is_measured_by_itself(measured, runs):
@@ -260,16 +201,32 @@ def test_other_images_than_the_trained_ones_are_refused(runs, evaluated, tmp_pat
         evaluated([folder], folder)
 
 
-def test_the_command_gives_the_same_numbers_again(measured, runs, tmp_path):
+def test_the_command_gives_the_same_numbers_again_and_imports_few_files(
+    measured, runs, tmp_path, monkeypatch
+):
+    also = f"again={runs.test / 'again.npz'}"
+    assert measured.command == f"softaug evaluate {runs.test} --draws 1 --extra-test-sets {also}"
     again = Path(shutil.copytree(runs.test, tmp_path / "run"))
     (again / "evaluation.json").unlink()
-    also = f"again={runs.test / 'again.npz'}"
-    options = EvaluationOptions(device="cpu", draws=1, extra_test_sets=(also,))
-    console = Console(file=io.StringIO(), width=100)
-    assert list(evaluate_each([again], options, False, None, console)) == [again]
+    nothing = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'
+    monkeypatch.setattr(Figure, "savefig", lambda self, file, **_: file.write(nothing))
+    with monkeypatch.context() as fresh:
+        for name in [one for one in sys.modules if one.partition(".")[0] == "softaug"]:
+            fresh.delitem(sys.modules, name)
+        before = set(sys.modules)
+        cli = importlib.import_module("softaug.lab.cli")
+        cli.run_command("evaluate", [str(again), "--draws", "1", "--device", "cpu"])
+        new = {name: sys.modules[name] for name in set(sys.modules) - before}
+        ours = sorted(
+            n for n in new if n.startswith("softaug.") and not hasattr(new[n], "__path__")
+        )
+        for name in new:
+            fresh.delitem(sys.modules, name)
+    assert 30 < len(ours) <= 40, ours
     found = read_evaluation(again)
-    text = found.model_dump_json().replace(str(again), str(runs.test))
-    assert without_date(Evaluation.model_validate_json(text)) == without_date(measured)
+    assert found.test_sets["test"] == measured.test_sets["test"]
+    assert found.corruptions == measured.corruptions
+    assert (again / "report.html").is_file()
 
 
 def test_the_other_half_sets_the_temperature_without_held_out_images(measured, runs):
@@ -291,13 +248,10 @@ def test_held_out_images_set_the_temperature_where_there_are_some(held_measured,
     (temperature,) = held_measured.temperature.values
     assert temperature == pytest.approx(expected, rel=1e-3)
     assert held_measured.temperature.how.startswith("fitted on 30 training images")
-    after = measures_after(predictions(runs.held), temperature)
+    kept = predictions(runs.held)
+    logits = kept["test_logits"].double() / temperature
+    after = float(torch.nn.functional.cross_entropy(logits, kept["test_labels"]))
     assert held_measured.test_sets["test"].after["nll"] == pytest.approx(after)
-
-
-def measures_after(kept, temperature):
-    logits, labels = kept["test_logits"] / temperature, kept["test_labels"]
-    return float(torch.nn.functional.cross_entropy(logits.double(), labels))
 
 
 @pytest.fixture(scope="module")
@@ -319,25 +273,6 @@ def test_an_ensemble_is_the_mean_of_the_probabilities(ensemble, runs):
     assert [member.step for member in found.members] == [3, 6]
 
 
-def test_an_ensemble_of_a_run_with_itself_is_the_run(measured, runs, evaluated, tmp_path):
-    found = evaluated([runs.test, runs.test], tmp_path)
-    ours, theirs = found.test_sets["test"], measured.test_sets["test"]
-    assert ours.error == theirs.error
-    for name in ("nll", "brier", "gap"):
-        assert ours.before[name] == pytest.approx(theirs.before[name], abs=1e-6)
-    assert found.corruptions == {}
-    assert not any("/" in metric.key for metric in found.metrics), "of none that is not measured"
-
-
-def test_an_ensemble_for_different_data_is_refused(runs, evaluated, tmp_path):
-    name = f"folder:{digit_folder(tmp_path / 'digits', 'train', 'val')}"
-    other = copy_run(runs.test, tmp_path / "other", name=name, size=16, per_class=None)
-    rule = r"must be for the same data.* got folder:.* beside digits"
-    with pytest.raises(ValueError, match=rule):
-        evaluated([runs.test, other], tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.usefixtures("unmeasured")
 @pytest.mark.parametrize("change", [{"validation": 0}, {"seed": 1}])
 def test_an_ensemble_whose_members_held_out_other_images_is_refused(
@@ -348,58 +283,62 @@ def test_an_ensemble_whose_members_held_out_other_images_is_refused(
         evaluated([runs.held, other], tmp_path / "out")
 
 
-def test_data_that_have_got_other_classes_are_refused(runs, tmp_path):
-    root = digit_folder(tmp_path / "digits", "train", "val")
-    for part in ("train", "val"):
-        shutil.rmtree(root / part / "9")
-    name = f"folder:{root}"
-    other = copy_run(runs.test, tmp_path / "other", name=name, size=16, per_class=None)
-    with pytest.raises(ValueError, match="evaluate: "):
-        load_run(other, None, "cpu")
-
-
-def test_only_the_corruptions_that_are_named_are_measured(measured, runs, evaluated, tmp_path):
-    folder = copy_run(runs.test, tmp_path / "run")
-    found = evaluated([folder], folder, corruptions=("shift",))
+def test_only_the_corruptions_that_are_named_are_measured_and_compared(
+    measured, runs, evaluated, tmp_path
+):
+    other = copy_run(runs.test, tmp_path / "run")
+    recipe = json.loads((other / "recipe.json").read_text()) | {"name": "other"}
+    (other / "recipe.json").write_text(json.dumps(recipe))
+    found = evaluated([other], other, corruptions=("shift",))
     assert found.corruptions == {"shift": measured.corruptions["shift"]}
     assert found.test_sets == {"test": measured.test_sets["test"]}, "nothing else changes"
     assert found.examples == measured.examples, "occluded ones are shown all the same"
-    assert found.command == f"softaug evaluate {folder} --draws 1 --corruptions shift"
+    assert found.command == f"softaug evaluate {other} --draws 1 --corruptions shift"
+    both = compare_runs([runs.test, other], tmp_path / "both")
+    assert {m.key.partition("/")[0] for m in both.metrics if "/" in m.key} == {"shift"}
 
 
-def test_a_comparison_shows_the_corruptions_that_all_have(measured, runs, evaluated, tmp_path):
-    other = copy_run(runs.test, tmp_path / "other")
-    recipe = json.loads((other / "recipe.json").read_text()) | {"name": "other"}
-    (other / "recipe.json").write_text(json.dumps(recipe))
-    evaluated([other], other, corruptions=("noise",))
-    found = compare_runs([runs.test, other], tmp_path / "both")
-    assert {m.key.partition("/")[0] for m in found.metrics if "/" in m.key} == {"noise"}
+REFUSED = {
+    "no number held out": ({"held_out": True}, "needs runs that held out .* got on-test; train"),
+    "one image": ({"extra_test_sets": 1}, "the more set must hold at least 2 images, got 1"),
+    "same name": ({"extra_test_sets": 2}, "must have different names, got more twice"),
+    "nonsense": ({"extra_test_sets": ("nonsense",)}, "extra_test_sets must be NAME=FOLDER"),
+    "export": ({"export": Path("a.safetensors")}, "export is for one run that learned without"),
+    "resize": ({"resize": (32,)}, "resize is for images in folders"),
+}
+
+
+@pytest.mark.usefixtures("unmeasured")
+@pytest.mark.parametrize(("options", "rule"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_measured_is_refused_first(
+    measured, runs, evaluated, tmp_path, options, rule
+):
+    if isinstance(num := options.get("extra_test_sets"), int):
+        with np.load(runs.test / "again.npz") as arrays:
+            np.savez(tmp_path / "one.npz", **{name: arrays[name][:num] for name in arrays})
+        options = {"extra_test_sets": (f"more={tmp_path / 'one.npz'}",) * num}
+    with pytest.raises(ValueError, match=f"evaluate: .*{rule}"):
+        evaluated([runs.test], tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def evaluate_nothing(*runs, out=None):
+    next(evaluate_each(runs, EvaluationOptions(), False, out, Console(quiet=True)))
 
 
 @pytest.mark.parametrize(
-    ("options", "rule"),
+    ("call", "rule"),
     [
-        ({"draws": 0}, "draws must be a whole number >= 1"),
-        ({"draws": True}, "draws must be a whole number >= 1"),
-        ({"draws": 256}, "draws must be at most 255, got 256"),
-        ({"corruptions": ("noises",)}, "corruptions must be one of .*did you mean 'noise'"),
+        (lambda: EvaluationOptions(draws=0), "draws must be a whole number >= 1"),
+        (lambda: EvaluationOptions(draws=256), "draws must be at most 255, got 256"),
+        (lambda: EvaluationOptions(corruptions=("noises",)), ".*did you mean 'noise'"),
+        (lambda: evaluate_nothing(), "at least one run must be given, got none; name a run's"),
+        (lambda: evaluate_nothing("run", out="out"), "out is for --ensemble"),
     ],
 )
-def test_bad_options_are_refused(options, rule):
+def test_bad_options_are_refused(call, rule):
     with pytest.raises(ValueError, match=f"evaluate: {rule}"):
-        EvaluationOptions(**options)
-
-
-@pytest.mark.parametrize(
-    ("folders", "out", "rule"),
-    [
-        ([], None, "at least one run must be given, got none; name a run's folder"),
-        (["run"], "out", "out is for --ensemble"),
-    ],
-)
-def test_the_command_refuses_no_run_and_a_needless_out(folders, out, rule):
-    with pytest.raises(ValueError, match=f"evaluate: {rule}"):
-        next(evaluate_each(folders, EvaluationOptions(), False, out, Console(quiet=True)))
+        call()
 
 
 @pytest.mark.usefixtures("unmeasured")
@@ -413,7 +352,7 @@ def test_an_ensemble_goes_beside_its_first_run_or_where_it_is_told(runs, tmp_pat
     assert (folder / "evaluation.json").is_file()
 
 
-def test_another_ensemble_is_not_written_over(ensemble, runs, evaluated, monkeypatch):
+def test_other_evaluations_are_not_written_over(ensemble, runs, evaluated, tmp_path, monkeypatch):
     _, out = ensemble
     member = out.with_name("member")
     before = (out / "evaluation.json").read_bytes()
@@ -421,75 +360,29 @@ def test_another_ensemble_is_not_written_over(ensemble, runs, evaluated, monkeyp
     with pytest.raises(ValueError, match=rule):
         evaluated([member, runs.test, runs.test], out)
     assert (out / "evaluation.json").read_bytes() == before
+    (tmp_path / "evaluation.json").write_text("mine")
+    with pytest.raises(ValueError, match="evaluation of others, got what cannot be read"):
+        evaluated([runs.test, runs.test], tmp_path)
+    with pytest.raises(ValueError, match="evaluate: an ensemble's folder must not be a member's"):
+        evaluated([member, runs.test], member / ".." / "member")
     monkeypatch.setattr(Evaluator, "evaluate", lambda self, out, command: "measured")
     assert evaluated([runs.test, member], out) == "measured", "the same members"
 
 
 @pytest.mark.usefixtures("unmeasured")
-def test_the_folder_of_a_member_is_refused_for_the_ensemble(runs, evaluated, tmp_path, monkeypatch):
-    first = copy_run(runs.test, tmp_path / "first")
-    monkeypatch.chdir(tmp_path)
-    before = sorted(first.iterdir())
-    with pytest.raises(ValueError, match="evaluate: an ensemble's folder must not be a member's"):
-        evaluated([first, runs.test], Path("other") / ".." / "first")
-    assert sorted(first.iterdir()) == before
-
-
-@pytest.fixture
-def of_members(runs, tmp_path):
-    """A folder as `softaug train --members` makes it."""
+def test_a_folder_of_members_is_their_ensemble_and_joins_a_larger_one(runs, tmp_path, monkeypatch):
+    of_members = tmp_path / "both"  # as `softaug train --members` makes it
     for seed in (9, 10):
-        copy_run(runs.test, tmp_path / "both" / f"member-seed{seed}")
-    return tmp_path / "both"
-
-
-@pytest.mark.usefixtures("unmeasured")
-def test_a_folder_of_members_is_evaluated_as_their_ensemble(of_members, monkeypatch):
+        copy_run(runs.test, of_members / f"member-seed{seed}")
     opened = []
     monkeypatch.setattr(Evaluator, "__init__", lambda self, runs, *_: opened.extend(runs))
     monkeypatch.chdir(of_members.parent)
-    folders = evaluate_each([of_members], EvaluationOptions(), False, None, Console(quiet=True))
-    assert list(folders) == [of_members]
+    factories.save(factories.make_evaluation(), of_members / "evaluation.json")  # of fewer members
+    options, quiet = EvaluationOptions(), Console(quiet=True)
+    assert list(evaluate_each([of_members], options, False, None, quiet)) == [of_members]
     assert [run.folder.name for run in opened] == ["member-seed9", "member-seed10"]
     assert read_evaluation(of_members).command == "softaug evaluate both --draws 3"
-
-
-@pytest.mark.usefixtures("unmeasured")
-def test_a_folder_of_members_is_theirs_after_another_has_joined(of_members, evaluated):
-    factories.save(factories.make_evaluation(), of_members / "evaluation.json")  # of fewer members
-    assert evaluated(runs_in(of_members), of_members).members
-
-
-@pytest.mark.usefixtures("unmeasured")
-def test_a_folder_of_members_joins_a_larger_ensemble(of_members, runs):
-    together = evaluate_each(
-        [of_members, runs.test], EvaluationOptions(), True, None, Console(quiet=True)
-    )
-    (folder,) = together
+    (folder,) = evaluate_each([of_members, runs.test], options, True, None, quiet)
     parts = [of_members / "member-seed9", of_members / "member-seed10", runs.test]
     assert folder == of_members.parent / "ensemble-both"
-    assert read_evaluation(folder).command == format_command(parts, EvaluationOptions(), folder)
-
-
-def test_the_remedy_for_an_unmeasured_ensemble_names_its_folder(of_members, tmp_path):
-    with pytest.raises(ValueError, match=f"run `softaug evaluate {of_members}`"):
-        compare_runs([of_members], tmp_path)
-
-
-def test_a_file_that_is_no_evaluation_is_not_written_over(runs, evaluated, tmp_path):
-    (tmp_path / "evaluation.json").write_text("mine")
-    with pytest.raises(ValueError, match="evaluation of others, got what cannot be read"):
-        evaluated([runs.test, runs.test], tmp_path)
-
-
-def test_a_wrong_extra_set_is_refused_before_anything_is_measured(runs, evaluated, tmp_path):
-    with pytest.raises(ValueError, match="evaluate: extra_test_sets must be NAME=FOLDER"):
-        evaluated([runs.test], tmp_path / "out", extra_test_sets=("nonsense",))
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.usefixtures("measured", "unmeasured")
-def test_two_extra_sets_of_one_name_are_refused(runs, evaluated, tmp_path):
-    also = f"again={runs.test / 'again.npz'}"
-    with pytest.raises(ValueError, match="again"):
-        evaluated([runs.test], tmp_path / "out", extra_test_sets=(also, also))
+    assert read_evaluation(folder).command == format_command(parts, options, folder)

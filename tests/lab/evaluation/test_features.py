@@ -10,7 +10,6 @@ import torch
 
 from softaug.lab.evaluation import features
 from softaug.lab.evaluation.compare import compare_runs, read_predictions
-from softaug.lab.evaluation.evaluate import EvaluationOptions
 from softaug.lab.evaluation.features import measure_neighbors
 from softaug.lab.evaluation.load_run import load_run
 from softaug.lab.training.ssl import build_pair_net
@@ -30,15 +29,14 @@ def pairs(tmp_path_factory, evaluated):
     return SimpleNamespace(root=root, **found)
 
 
-def values(evaluation):
-    return evaluation.values
-
-
-def test_the_error_of_neighbours_is_that_which_training_found(pairs):
+def test_the_error_of_neighbors_is_that_which_training_found(pairs):
     result, evaluation = pairs.SA1
-    assert evaluation.features.knn_error == pytest.approx(result["knn_error"])
-    assert values(evaluation)["knn_error"] == evaluation.features.knn_error
     assert evaluation.features.neighbors == 50  # all there are
+    assert evaluation.features.knn_error == pytest.approx(result["knn_error"])
+    by_key = {metric.key: metric for metric in evaluation.metrics}
+    for key in ("knn_error", "knn_untrained_error", "knn_pixels_error"):
+        (low, high), value = by_key[key].interval, by_key[key].value
+        assert low <= value == getattr(evaluation.features, key) <= high
 
 
 def test_floors_are_an_untrained_network_and_pixels(pairs):
@@ -62,26 +60,18 @@ def test_the_probe_is_a_classifier_whose_predictions_are_kept(pairs):
     logits = run.predict(run.data.measured.images)
     torch.testing.assert_close(kept["test_logits"], logits, rtol=1e-4, atol=1e-4)
     wrong = (logits.argmax(1) != run.data.measured.labels).double().mean()
-    assert values(evaluation)["error"] == pytest.approx(float(wrong), abs=0.003)
-    assert kept["knn_wrong"].double().mean() == pytest.approx(values(evaluation)["knn_error"])
-
-
-def test_errors_of_neighbours_have_intervals_over_images(pairs):
-    by_key = {measure.key: measure for measure in pairs.SA1[1].metrics}
-    for key in ("knn_error", "knn_untrained_error", "knn_pixels_error"):
-        low, high = by_key[key].interval
-        assert low <= by_key[key].value <= high
-
-
-def test_a_probe_is_trained_once(pairs, monkeypatch):
-    monkeypatch.setattr(features, "fit_probe", None)
-    assert load_run(pairs.root / "SA1", None, "cpu").net.probe.weight.shape == (10, 64)
+    assert evaluation.values["error"] == pytest.approx(float(wrong), abs=0.003)
+    assert kept["knn_wrong"].double().mean() == pytest.approx(evaluation.values["knn_error"])
 
 
 @pytest.mark.parametrize("harm", ["other", "cut"])
-def test_a_probe_of_other_settings_or_a_broken_one_is_trained_anew(pairs, tmp_path, harm):
+def test_a_probe_is_trained_once_and_of_other_settings_or_broken_anew(
+    pairs, tmp_path, harm, monkeypatch
+):
     folder = shutil.copytree(pairs.root / "SA1", tmp_path / "run")
-    wanted = load_run(folder, None, "cpu").net.probe.weight
+    with monkeypatch.context() as patch:
+        patch.setattr(features, "fit_probe", None)
+        wanted = load_run(folder, None, "cpu").net.probe.weight
     file = folder / features.PROBE
     if harm == "other":
         tensors = {"weight": torch.zeros(10, 64), "bias": torch.zeros(10)}
@@ -91,7 +81,7 @@ def test_a_probe_of_other_settings_or_a_broken_one_is_trained_anew(pairs, tmp_pa
     torch.testing.assert_close(load_run(folder, None, "cpu").net.probe.weight, wanted)
 
 
-def test_features_and_labels_of_both_parts_are_exported(pairs):
+def test_features_and_labels_of_both_parts_are_exported(pairs, evaluated):
     run = load_run(pairs.root / "SA1", None, "cpu")
     found = safetensors.torch.load_file(pairs.root / "features.safetensors")
     assert sorted(found) == ["test_features", "test_labels", "train_features", "train_labels"]
@@ -99,21 +89,14 @@ def test_features_and_labels_of_both_parts_are_exported(pairs):
     with torch.no_grad():
         expected = run.net.features(run.data.train.images)
     torch.testing.assert_close(found["train_features"], expected, rtol=1e-4, atol=1e-4)
-
-
-def test_export_is_for_runs_without_labels_and_for_safetensors(pairs, runs, evaluated, tmp_path):
-    with pytest.raises(ValueError, match="export is for one run that learned without labels"):
-        evaluated([runs.held], runs.held, export=tmp_path / "a.safetensors")
     with pytest.raises(ValueError, match=r"export must be a \.safetensors file"):
-        evaluated([pairs.root / "none"], pairs.root / "none", export=tmp_path / "a.npz")
-    assert EvaluationOptions().export is None
+        evaluated([pairs.root / "none"], pairs.root / "none", export=pairs.root / "a.npz")
 
 
-def test_arms_are_compared_by_probe_and_neighbours(pairs, tmp_path):
-    found = compare_runs([pairs.root / "none", pairs.root / "SA1"], tmp_path)
-    (pair,) = found.pairs
+def test_arms_are_compared_by_probe_and_neighbors(pairs, tmp_path):
+    (pair,) = compare_runs([pairs.root / "none", pairs.root / "SA1"], tmp_path).pairs
     for key in ("error", "knn_error"):
-        ours, theirs = values(pairs.SA1[1])[key], values(pairs.none[1])[key]
+        ours, theirs = pairs.SA1[1].values[key], pairs.none[1].values[key]
         assert pair.by_image[key].value == pytest.approx(ours - theirs)
 
 

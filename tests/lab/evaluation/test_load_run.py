@@ -1,12 +1,11 @@
 import hashlib
-import json
 import shutil
 
 import pytest
 import safetensors.torch
 import torch
 
-from softaug.lab.evaluation.load_run import load_run, read_recipe, runs_in
+from softaug.lab.evaluation.load_run import load_run, runs_in
 from softaug.lab.training.evaluate import chunks
 
 
@@ -36,52 +35,62 @@ def test_the_newest_checkpoint_is_opened(runs):
 
 
 def test_averaged_weights_are_taken_where_there_are_some(runs):
-    kept = checkpoints(runs.test)[-1]
-    average, last = (
-        safetensors.torch.load_file(kept / f"{name}.safetensors") for name in ("ema", "model")
-    )
-    for name, tensor in load_run(runs.test, None, "cpu").net.state_dict().items():
-        assert tensor.equal(average[f"module.{name}"])
-    weight = "net.linear.weight"
-    assert not average[f"module.{weight}"].equal(last[weight])
+    for folder, name, prefix in ((runs.test, "ema", "module."), (runs.held, "model", "")):
+        kept = safetensors.torch.load_file(checkpoints(folder)[-1] / f"{name}.safetensors")
+        for key, tensor in load_run(folder, None, "cpu").net.state_dict().items():
+            assert tensor.equal(kept[f"{prefix}{key}"])
 
 
-def test_without_averaged_weights_the_last_ones_are_taken(runs):
-    last = safetensors.torch.load_file(checkpoints(runs.held)[-1] / "model.safetensors")
-    for name, tensor in load_run(runs.held, None, "cpu").net.state_dict().items():
-        assert tensor.equal(last[name])
-
-
-@pytest.mark.parametrize("name", ["ema.safetensors", "state.json", "manifest.json"])
+@pytest.mark.parametrize("name", ["ema.safetensors", "state.json", "manifest.json", "lost"])
 def test_a_damaged_checkpoint_gives_way_to_the_one_before(copied, name):
-    damage(checkpoints(copied)[-1] / name)
+    newest = checkpoints(copied)[-1]
+    if name == "lost":
+        (newest / "ema.safetensors").unlink()
+    else:
+        damage(newest / name)
     assert load_run(copied, None, "cpu").step == 3
     assert len(checkpoints(copied)) == 2, "evaluating changes nothing in the run"
 
 
-def test_a_missing_file_is_a_damage(copied):
-    (checkpoints(copied)[-1] / "ema.safetensors").unlink()
-    assert load_run(copied, None, "cpu").step == 3
+def remove_recipe(run):
+    (run / "recipe.json").unlink()
 
 
-def test_only_damaged_checkpoints_are_refused_each_with_its_damage(copied):
-    for kept in checkpoints(copied):
+def change_recipe(text):
+    def change(run):
+        content = (run / "recipe.json").read_text()
+        (run / "recipe.json").write_text(text or content.replace('"epochs"', '"epoch"'))
+
+    return change
+
+
+def damage_all(run):
+    for kept in checkpoints(run):
         damage(kept / "model.safetensors")
-    with pytest.raises(ValueError, match=r"must be whole, got step-00000006: model.*step-00000003"):
-        load_run(copied, None, "cpu")
 
 
-def test_a_run_without_checkpoint_is_refused_with_the_command_that_makes_one(copied):
-    shutil.rmtree(copied / "checkpoints")
-    with pytest.raises(ValueError, match=r"must hold a checkpoint, got none; `softaug train .*out"):
-        load_run(copied, None, "cpu")
+BROKEN = {
+    "no recipe": (remove_recipe, r"must be a run's folder, got no recipe.json; name a folder that"),
+    "no folder": (shutil.rmtree, r"must be a run's folder, got no recipe.json"),
+    "no JSON": (change_recipe("{"), r"recipe.json: the file must be JSON with finite numbers, got"),
+    "NaN": (change_recipe('{"epochs": NaN}'), r"recipe.json: the file must be JSON with finite"),
+    "unknown": (change_recipe(""), r"got 'epoch'; did you mean 'epochs'\?"),
+    "no checkpoint": (
+        lambda run: shutil.rmtree(run / "checkpoints"),
+        r"^curves: .*must hold a checkpoint, got none; `softaug train .*out",
+    ),
+    "only damaged ones": (
+        damage_all,
+        r"^curves: .*must be whole, got step-00000006: model.*step-00000003",
+    ),
+}
 
 
-@pytest.mark.parametrize("name", ["", "nowhere"])
-def test_a_folder_that_is_no_run_is_refused(tmp_path, name):
-    rule = r"must be a run's folder, got no recipe.json; name a folder that `softaug train` made"
+@pytest.mark.parametrize(("harm", "rule"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_run_is_refused_with_a_remedy_in_the_name_of_who_asked(copied, harm, rule):
+    harm(copied)
     with pytest.raises(ValueError, match=rule):
-        load_run(tmp_path / name, None, "cpu")
+        load_run(copied, None, "cpu", "curves")
 
 
 def test_a_run_stands_for_itself_also_beside_members(copied):
@@ -94,27 +103,6 @@ def test_a_run_stands_for_itself_also_beside_members(copied):
 def test_images_are_told_apart_by_what_was_held_out(runs):
     told = [load_run(folder, None, "cpu").image_set for folder in (runs.test, runs.held)]
     assert told == ["digits (fine)", "digits (fine, 30 held out by seed 0)"]
-
-
-@pytest.mark.parametrize("lost", ["recipe.json", "checkpoints"])
-def test_what_is_missing_is_refused_in_the_name_of_who_asked(copied, lost):
-    (copied / lost).rename(copied / "lost")
-    with pytest.raises(ValueError, match=r"^curves: .*run must "):
-        load_run(copied, None, "cpu", "curves")
-
-
-def test_a_recipe_that_is_no_json_is_refused_by_name(copied):
-    (copied / "recipe.json").write_text("{")
-    rule = r"evaluate: .*recipe.json: the file must be JSON with finite numbers, got Expecting"
-    with pytest.raises(ValueError, match=rule):
-        read_recipe(copied)
-
-
-def test_a_recipe_with_an_unknown_setting_is_refused(copied):
-    recipe = json.loads((copied / "recipe.json").read_text())
-    (copied / "recipe.json").write_text(json.dumps({**recipe, "epoch": 3}))
-    with pytest.raises(ValueError, match=r"got 'epoch'; did you mean 'epochs'\?"):
-        read_recipe(copied)
 
 
 def test_predictions_do_not_depend_on_the_chunks(runs):

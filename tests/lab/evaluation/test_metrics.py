@@ -5,7 +5,6 @@ import math
 import pytest
 import torch
 
-from softaug.lab.evaluation.corruptions import make_corruptions
 from softaug.lab.evaluation.metrics import (
     CALIBRATION,
     confidence_histogram,
@@ -13,12 +12,12 @@ from softaug.lab.evaluation.metrics import (
     image_intervals,
     image_values,
     list_metrics,
+    make_corruptions,
     measure_classes,
     measure_set,
     scale,
-    with_intervals,
 )
-from softaug.lab.evaluation.stats import bootstrap_interval
+from softaug.lab.evaluation.stats import bootstrap_interval, bootstrap_intervals
 from softaug.metrics import calibration_summary, error, fit_temperature, image_gap, sum_gaps
 
 NUM, DRAWS, SETS = 120, 3, ("test", "v2")
@@ -33,10 +32,6 @@ def random_logits(num=41, classes=4, seed=0):
     return logits, labels
 
 
-def scale_by_halves(logits, labels):
-    return scale(logits, halves_temperatures(logits, labels))
-
-
 def test_each_half_is_scaled_by_the_temperature_of_the_other():
     logits, labels = random_logits()
     temperatures = halves_temperatures(logits, labels)
@@ -48,17 +43,6 @@ def test_each_half_is_scaled_by_the_temperature_of_the_other():
     assert scaled[1::2].equal(logits[1::2] / even)
     assert logits.equal(random_logits()[0]), "what is given is left as it is"
     assert scale(logits, [2.5]).equal(logits / 2.5)
-
-
-def test_no_image_is_scaled_by_a_temperature_that_has_seen_it():
-    logits, labels = random_logits()
-    before = scale_by_halves(logits, labels)
-    for image in range(0, len(labels), 7):
-        others = labels.clone()
-        others[image] = (labels[image] + 1) % 4
-        after = scale_by_halves(logits, others)
-        assert after[image].equal(before[image])
-        assert not after.equal(before), "the other half is scaled otherwise"
 
 
 def test_a_histogram_worked_out_by_hand():
@@ -84,7 +68,7 @@ def test_classes_worked_out_by_hand():
 
 def test_the_parts_of_a_set_agree_with_each_other():
     logits, labels = random_logits(300)
-    found = measure_set(logits, labels, scale_by_halves(logits, labels))
+    found = measure_set(logits, labels, scale(logits, halves_temperatures(logits, labels)))
     assert (found.n, found.error) == (300, float(error(logits, labels)))
     assert found.top5_error == 0, "there are but four classes"
     assert found.before["brier"] != found.after["brier"]
@@ -93,14 +77,6 @@ def test_the_parts_of_a_set_agree_with_each_other():
     assert sum(histogram.wrong) == round(300 * found.error)
     sure = sum(n * c for n, c in zip(bins.count, bins.confidence, strict=True) if n) / 300
     assert found.before["gap"] == pytest.approx(sure - (1 - found.error), abs=1e-5)
-
-
-def test_an_empty_bin_counts_nothing():
-    logits, labels = torch.tensor([[9.0, 0.0]] * 3), torch.tensor([0, 0, 1])
-    bins = measure_set(logits, labels, logits).reliability.before
-    assert bins.count == [0] * 14 + [3]
-    assert all(value in (None, 0) for value in bins.accuracy[:14])
-    assert bins.accuracy[14] == pytest.approx(2 / 3, abs=1e-6)
 
 
 @pytest.fixture(scope="module")
@@ -119,15 +95,6 @@ def predictions():
 
 
 @pytest.fixture(scope="module")
-def sets(predictions):
-    found = {}
-    for name in SETS:
-        logits, labels = predictions[f"{name}_logits"], predictions[f"{name}_labels"]
-        found[name] = measure_set(logits, labels, scale(logits, [1.5, 2.0]))
-    return found
-
-
-@pytest.fixture(scope="module")
 def corruptions(predictions):
     return {
         one.name: one.summarize(predictions[f"{one.name}_right"], DRAWS)
@@ -136,23 +103,27 @@ def corruptions(predictions):
 
 
 @pytest.fixture(scope="module")
+def sets(predictions):
+    parts = [[predictions[f"{name}_{part}"] for part in ("logits", "labels")] for name in SETS]
+    found = [measure_set(*part, scale(part[0], [1.5, 2.0])) for part in parts]
+    return dict(zip(SETS, found, strict=True))
+
+
+@pytest.fixture(scope="module")
 def listed(sets, corruptions, predictions):
     training = {"train_error_clean": 0.25, "train_confidence_clean": 0.75}
-    metrics = list_metrics("test", sets, corruptions, None, training)
     intervals = image_intervals(SETS, "test", corruptions, predictions)
-    return {one.key: one for one in with_intervals(metrics, intervals)}
+    metrics = list_metrics("test", sets, corruptions, None, training, intervals)
+    return {one.key: one for one in metrics}
 
 
-def test_the_test_set_then_training_then_corruptions_then_extra_sets(listed):
+def test_the_list_has_order_labels_units_and_the_values_of_the_sets(listed, sets, corruptions):
     keys = list(listed)
     assert keys[:3] == ["error", "top5_error", "nll"]
     assert keys[9:11] == ["train_error_clean", "train_confidence_clean"]
     assert keys[11:15] == ["occlusion/0.2", "occlusion/0.4", "occlusion/0.6", "occlusion/0.8"]
     assert keys[15::4][:2] == ["shift/0.8", "noise/0.02"]
     assert keys[23:] == [f"v2/{key}" for key in keys[:9]]
-
-
-def test_labels_say_what_and_in_which_unit(listed):
     labels = {key: metric.label for key, metric in listed.items()}
     assert labels["ece_15_scaled"] == "ECE (15 bins), scaled, %"
     assert labels["occlusion/0.4"] == "Accuracy, 40% hidden, %"
@@ -162,16 +133,13 @@ def test_labels_say_what_and_in_which_unit(listed):
         assert metric.percent == metric.label.endswith("%"), key
         better = None if "confidence" in key else metric.label.startswith("Accuracy")
         assert metric.higher_is_better is better, key
-
-
-def test_values_are_those_of_the_sets(listed, sets, corruptions):
     assert listed["error"].value == sets["test"].error
     assert listed["v2/nll_scaled"].value == sets["v2"].after["nll"]
     assert listed["noise/0.2"].value == corruptions["noise"].accuracy[4]
     assert listed["train_error_clean"].value == 0.25
 
 
-def test_what_is_a_mean_over_images_has_an_interval_around_its_value(listed):
+def test_intervals_of_means_over_images_are_those_of_the_bootstrap(listed, predictions):
     without = {key for key, metric in listed.items() if metric.interval is None}
     wanted = ("ece_10", "ece_15_mass", "ece_15_scaled")
     training = {"train_error_clean", "train_confidence_clean"}
@@ -179,10 +147,7 @@ def test_what_is_a_mean_over_images_has_an_interval_around_its_value(listed):
     for key in listed.keys() - without:
         low, high = listed[key].interval
         assert low < listed[key].value < high, key
-
-
-def test_intervals_are_those_of_the_bootstrap(listed, predictions):
-    alone = bootstrap_interval(predictions["shift_right"][:, 2] / DRAWS)  # 60 % left
+    alone = bootstrap_intervals({"it": predictions["shift_right"][:, 2] / DRAWS})["it"]
     assert listed["shift/0.6"].interval == pytest.approx((alone.low, alone.high))
     gaps = image_gap(predictions["v2_logits"].softmax(1), predictions["v2_labels"])
     ece = bootstrap_interval(gaps, sum_gaps)
@@ -193,31 +158,16 @@ def test_the_interval_of_an_ece_ends_at_zero(corruptions, predictions):
     labels = torch.arange(NUM) % 2
     calm = torch.tensor([[0.0, 0.0, *[-99.0] * 5]]).expand(NUM, 7).clone()  # half are right
     changed = predictions | {"test_logits": calm, "test_labels": labels}
-    low, high = image_intervals(SETS, "test", corruptions, changed)["ece_15"]
+    low, high = image_intervals(["test"], "test", corruptions, changed)["ece_15"]
     unbounded = bootstrap_interval(image_gap(calm.softmax(1), labels), sum_gaps)
     assert unbounded.low < 0 == low < high == unbounded.high
 
 
-def test_values_of_images_are_the_metrics_on_average(listed, corruptions, predictions):
+def test_values_of_images_are_the_metrics_on_average_and_all_are_declared(
+    listed, corruptions, predictions
+):
     for columns in image_values(SETS, "test", corruptions, predictions).values():
         for key, column in columns.items():
             assert float(column.mean()) == pytest.approx(listed[key].value, rel=1e-6), key
-
-
-def test_every_number_of_the_calibration_summary_is_declared(predictions):
-    found = calibration_summary(predictions["test_logits"], predictions["test_labels"])
-    assert {metric.spec.key for metric in CALIBRATION} == found.keys() - {"temperature"}
-
-
-BAD = {
-    "empty": ({"v2_logits": torch.zeros(0, 7)}, "must be a non-empty tensor"),
-    "NaN": ({"v2_logits": torch.full((NUM, 7), torch.nan)}, "must be finite, .* diverged"),
-    "outside": ({"v2_labels": torch.full((NUM,), 7)}, r"labels must be in 0\.\.6, got 7"),
-    "unequal": ({"v2_labels": torch.zeros(3).long()}, "one label for each of the 120 samples"),
-}
-
-
-@pytest.mark.parametrize(("change", "rule"), BAD.values(), ids=BAD)
-def test_bad_predictions_are_refused(corruptions, predictions, change, rule):
-    with pytest.raises(ValueError, match=rule):
-        image_intervals(SETS, "test", corruptions, {**predictions, **change})
+    summary = calibration_summary(predictions["test_logits"], predictions["test_labels"])
+    assert {spec.key for spec in CALIBRATION} == summary.keys() - {"temperature"}

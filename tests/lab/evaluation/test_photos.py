@@ -46,28 +46,17 @@ def photos(tmp_path_factory, runs, evaluated):
     return SimpleNamespace(root=root, **found)
 
 
-def test_other_short_edges_and_numbered_classes_are_second_sets(photos):
+def test_other_short_edges_and_numbered_classes_are_extra_sets(photos):
     sizes = {name: one.n for name, one in photos.soft.test_sets.items()}
     assert sizes == {"test": 12, "v2": 6, "resize-16": 12, "resize-20": 12}
-
-
-def test_the_same_short_edge_gives_the_same_predictions_and_another_gives_others(photos):
     kept = safetensors.torch.load_file(photos.root / "soft" / "predictions.safetensors")
     assert kept["resize-16_logits"].equal(kept["test_logits"])
     assert not kept["resize-20_logits"].equal(kept["test_logits"])
     assert kept["resize-20_labels"].equal(kept["test_labels"])
-
-
-def test_the_command_is_complete(photos):
     command = f"softaug evaluate {photos.root}/soft --draws 1 --corruptions"
     assert photos.soft.command == f"{command} --extra-test-sets v2={photos.root}/v2 --resize 16 20"
-
-
-def test_runs_are_compared_on_every_set(photos):
     folders = [photos.root / "baseline", photos.root / "soft"]
     found = compare_runs(folders, photos.root / "compared")
-    keys = {measure.key for measure in found.metrics}
-    assert {"error", "v2/error", "resize-20/error"} <= keys
     assert {"error", "v2/error", "resize-20/error"} <= found.pairs[0].by_image.keys()
 
 
@@ -90,13 +79,3 @@ def test_second_folders_are_resized_as_the_run_measures(photos, tmp_path, evalua
     kept = safetensors.torch.load_file(tmp_path / "run" / "predictions.safetensors")
     assert kept["again_logits"].equal(kept["test_logits"])
     assert not kept["resize-16_logits"].equal(kept["test_logits"])
-
-
-def test_a_short_edge_below_the_size_is_refused(photos, evaluated, tmp_path):
-    with pytest.raises(ValueError, match="evaluate: resize must be a whole number >= 16"):
-        evaluated([photos.root / "soft"], tmp_path / "out", resize=(15,))
-
-
-def test_other_data_cannot_be_resized(runs, evaluated, tmp_path):
-    with pytest.raises(ValueError, match="evaluate: resize is for images in folders"):
-        evaluated([runs.test], tmp_path / "out", resize=(32,))
