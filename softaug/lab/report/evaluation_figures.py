@@ -1,53 +1,32 @@
-"""The figures of an evaluation or a comparison, each with its words and numbers."""
+"""The figures of an evaluation or a comparison, each with its words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from typing import Any
+
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure as MplFigure
+from matplotlib.lines import Line2D
 
 from softaug.lab.evaluation.stats import estimate
 from softaug.lab.report import charts
-from softaug.lab.report.charts import Bin, Dot, DotRow, Line, Spread
-from softaug.lab.report.findings import find_difference, lean
-from softaug.lab.report.model import (
-    NONE,
-    Answer,
-    Card,
-    Cell,
-    Column,
-    Figure,
-    capitalize,
-    count_cell,
-    make_cell,
-    make_table,
-    number_cell,
-    plural,
-    slug,
+from softaug.lab.report.charts import literal, mark_percent
+from softaug.lab.report.findings import Difference, find_difference, lean
+from softaug.lab.report.model import WIDE, Colors, Figure, format_list, plural, slug
+from softaug.lab.report.style import GRAY, INK, MARKERS
+from softaug.lab.schema import (
+    Arm,
+    CollectedLine,
+    Comparison,
+    Evaluation,
+    MetricSpec,
+    Pair,
 )
-from softaug.lab.report.style import GRAY
-from softaug.lab.schema import Arm, Comparison, Evaluation, ImagePrediction, MetricSpec, Pair
-
-# Crops: what an arm was trained on.
-
-
-def crops_figure(arm: str, crops: Sequence[charts.TrainingCrop]) -> Figure:
-    """Draw images as an arm's training sees them, with the target of each one's class."""
-    shown = "; ".join(f"{one.label} {100 * one.visible:.0f} %, {one.target:.2f}" for one in crops)
-    return Figure(
-        name="crops",
-        alt=f"Training images of {arm}, visible share and target of the class: {shown}.",
-        caption=(
-            f"What the arm {arm!r} is trained on, the farthest of eight crops of each image: the "
-            "less is visible, the softer the target."
-        ),
-        draw=partial(charts.draw_crops, crops),
-        height=235,
-    )
-
 
 # Differences: the picture that a comparison opens with.
 
-_WIDE = 720
 _UNITS = {  # a group of metrics in one unit, by what their keys begin with
     "Error, points": ("error", "top5_error", "knn"),
     "NLL and Brier score": ("nll", "brier"),
@@ -64,21 +43,22 @@ _COLOR = {"better": 2, "worse": 1}  # of one pair, by its verdict; else gray
 def difference_figure(comparison: Comparison) -> Figure:
     """Draw the difference of each metric with its interval, better to the right."""
     pairs = comparison.pairs
-    groups: dict[str, list[DotRow]] = {}
+    groups: dict[str, list[list[Difference]]] = {}
     for metric in comparison.metrics:
         if unit := _unit(metric):
-            groups.setdefault(unit, []).append(_dot_row(pairs, metric))
-    arms = {index + 1: pair.arm for index, pair in enumerate(pairs)} if len(pairs) > 1 else {}
+            found = [find_difference(pair, metric) for pair in pairs]
+            groups.setdefault(unit, []).append(found)
+    arms = [pair.arm for pair in pairs] if len(pairs) > 1 else []
     rows = [row for rows in groups.values() for row in rows]
     names = "; ".join(f"{pair.arm} minus {pair.against}" for pair in pairs)
-    alt = f"Differences, {names}: " + "; ".join(f"{row.label} {row.text}" for row in rows) + "."
+    alt = f"Differences, {names}: " + "; ".join(f"{_label(row)} {_text(row)}" for row in rows) + "."
     caption = (
         f"{names}. Each dot is a difference with its 95 % interval; to the right of the line is "
         "better. Filled: the interval excludes no difference. Each group has a scale of its own."
     )
     height = 34 + 12 * len(arms) + 32 * len(groups) + (9 + 4 * len(pairs)) * len(rows)
-    draw = partial(charts.draw_dots, groups, arms)
-    return Figure("differences", alt, caption, draw, height, wide=_WIDE)
+    draw = partial(_draw_differences, groups, arms)
+    return Figure("differences", alt, caption, draw, height, WIDE)
 
 
 def _unit(metric: MetricSpec) -> str | None:
@@ -90,21 +70,71 @@ def _unit(metric: MetricSpec) -> str | None:
     return f"{name} images" if name and key in _OF_EXTRA_SETS else None
 
 
-def _dot_row(pairs: Sequence[Pair], metric: MetricSpec) -> DotRow:
-    found = [find_difference(pair, metric) for pair in pairs]
-    dots = []
-    for index, one in enumerate(found):
-        if one.value is not None:
-            color = index + 1 if len(pairs) > 1 else _COLOR.get(one.verdict.word, GRAY)
-            interval, ends = one.interval, None
-            if interval is not None:
-                ends = (one.in_gain(interval.low), one.in_gain(interval.high))
-            dots.append(Dot(color, one.gain, ends, one.verdict.word in _COLOR))
-    label = metric.label.removeprefix("Accuracy, ").removesuffix(", %")
-    return DotRow(label, tuple(dots), "; ".join(one.text for one in found))
+def _label(row: Sequence[Difference]) -> str:
+    return row[0].metric.label.removeprefix("Accuracy, ").removesuffix(", %")
 
 
-# Reliability and confidence.
+def _text(row: Sequence[Difference]) -> str:
+    return "; ".join(one.text for one in row)
+
+
+def _draw_differences(
+    groups: Mapping[str, Sequence[Sequence[Difference]]],
+    arms: Sequence[str],
+    figure: MplFigure,
+    colors: Colors,
+) -> None:
+    """Draw dots with intervals around a line of no difference; better is to the right.
+
+    Groups are in one unit each and have scales of their own, whose zeros stand above each other.
+    """
+    look: dict[str, Any] = {"linestyle": "none", "markersize": 6}
+    every = charts.stack_rows(
+        {name: list(map(_label, rows)) for name, rows in groups.items()}, figure
+    )
+    for axes, rows in zip(every, groups.values(), strict=True):
+        reach = [0.0]
+        for place, row in enumerate(rows):
+            axes.annotate(
+                _text(row), (1.02, place), xycoords=("axes fraction", "data"), va="center"
+            )
+            for turn, one in enumerate(row):
+                if one.value is None:
+                    continue
+                index = turn + 1 if arms else _COLOR.get(one.verdict.word, GRAY)
+                color, marker = colors(index), MARKERS[index % len(MARKERS)]
+                height = place + 0.24 * (turn - (len(row) - 1) / 2)
+                if one.interval is not None:
+                    ends = [one.in_gain(end) for end in (one.interval.low, one.interval.high)]
+                    axes.plot(ends, [height] * 2, color=color, linewidth=2)
+                    reach += map(abs, ends)
+                face = color if one.verdict.word in _COLOR else "none"
+                axes.plot(one.gain, height, color=color, mfc=face, marker=marker, **look)
+                reach.append(abs(one.gain))
+        limit = 1.08 * max(reach) or 1
+        axes.spines["left"].set_visible(False)
+        axes.set_xlim(-limit, limit)
+        axes.locator_params(axis="x", nbins=7)
+    figure.supxlabel("← worse · better →", fontsize=9.5)
+    handles = [
+        Line2D([], [], color=colors(index), marker=MARKERS[index % len(MARKERS)], **look)
+        for index in range(1, len(arms) + 1)
+    ]
+    charts.add_legend_above(figure, handles, list(map(literal, arms)))
+
+
+# Reliability.
+
+
+@dataclass(frozen=True)
+class Bin:
+    """A bin of confidence that holds `count` predictions."""
+
+    low: float
+    high: float
+    count: int
+    confidence: float
+    accuracy: float
 
 
 def reliability_figures(arms: Sequence[Arm], name: str, stem: str = "reliability") -> list[Figure]:
@@ -136,19 +166,7 @@ def _reliability(arm: Arm, index: int, name: str, when: str, stem: str) -> Figur
         f"{100 * widest.high:.0f} %, holds {widest.count} answers of mean confidence "
         f"{100 * widest.confidence:.1f} % and accuracy {100 * widest.accuracy:.1f} %."
     )
-    rows = [
-        [
-            Cell(f"{100 * part.low:.0f}–{100 * part.high:.0f}", part.low),
-            count_cell(part.count),
-            number_cell(100 * part.confidence, 1),
-            number_cell(100 * part.accuracy, 1),
-        ]
-        for part in bins
-    ]
-    heads = ["Confidence, %", "Answers", "Mean confidence, %", "Accuracy, %"]
-    table = make_table(f"{stem}-data", f"Bins of {arm.name}", heads, rows, "Bins with answers.")
-    draw = partial(charts.draw_reliability, bins, index)
-    return Figure(stem, alt, caption, draw, 290, table=table)
+    return Figure(stem, alt, caption, partial(draw_reliability, bins, index), 290)
 
 
 def pool_bins(arm: Arm, name: str, when: str) -> list[Bin]:
@@ -166,51 +184,34 @@ def pool_bins(arm: Arm, name: str, when: str) -> list[Bin]:
     return bins
 
 
-def histogram_figures(arms: Sequence[Arm]) -> list[Figure]:
-    """Draw how sure correct and wrong answers were, for each arm."""
-    return list(map(_histogram, arms, range(len(arms))))
+def draw_reliability(bins: Sequence[Bin], index: int, figure: MplFigure, colors: Colors) -> None:
+    """Draw accuracy by confidence, the gap to calibration hatched, and the counts below."""
+    top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3.4, 1))
+    lows, widths = [part.low for part in bins], [part.high - part.low for part in bins]
+    accuracy, counts = [part.accuracy for part in bins], [part.count for part in bins]
+    bars: dict[str, Any] = {"align": "edge", "linewidth": 0.8}
+    top.bar(lows, accuracy, widths, color=colors(index), alpha=0.45, label="accuracy", **bars)
+    base = [min(part.accuracy, part.confidence) for part in bins]
+    gap = [abs(part.accuracy - part.confidence) for part in bins]
+    outline: dict[str, Any] = {"color": "none", "edgecolor": INK, "hatch": "//////"}
+    top.bar(lows, gap, widths, base, label="gap", **bars, **outline)
+    top.plot([0, 1], [0, 1], color=INK, linewidth=1, linestyle="--", label="calibrated")
+    top.set(xlim=(0, 1), ylim=(0, 1), ylabel="accuracy, %")
+    bottom.bar(lows, counts, widths, color=colors(index), edgecolor=INK, **bars)
+    bottom.set_yscale("log")
+    bottom.set(ylim=(0.7, 2 * max(counts)), xlabel="confidence, %", ylabel="count")
+    ticks = [10**power for power in range(0, len(str(max(counts))), 2)]
+    bottom.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
+    bottom.set_yticks([], minor=True)
+    mark_percent(top.yaxis, bottom.xaxis)
+    figure.legend(loc="outside upper left", ncols=3, handlelength=1.6, columnspacing=1)
 
 
-def _histogram(arm: Arm, index: int) -> Figure:
-    parts = [evaluation.main_set.histogram for evaluation in arm.evaluations]
-    correct, wrong = (
-        [sum(counts) for counts in zip(*columns, strict=True)]
-        for columns in ([part.right for part in parts], [part.wrong for part in parts])
-    )
-    num = len(correct)
-    first = 9 * num // 10  # the bin that holds 90 %
-    high = [
-        f"{sum(side[first:]):,} of {sum(side):,} {word}"
-        for side, word in ((correct, "correct"), (wrong, "wrong"))
-    ]
-    caption = (
-        f"{arm.name}: with a confidence of {100 * first / num:g} % or more, {' and '.join(high)} "
-        "answers. Logarithmic scale; the hatched bars stand before the plain ones, not on top of "
-        "them."
-    )
-    rows = [
-        [
-            Cell(f"{100 * place / num:.0f}–{100 * (place + 1) / num:.0f}", place / num),
-            count_cell(correct[place]),
-            count_cell(wrong[place]),
-        ]
-        for place in range(num)
-        if correct[place] or wrong[place]
-    ]
-    name = f"confidence-{index}-{slug(arm.name)}"
-    heads = ["Confidence, %", "Correct answers", "Wrong answers"]
-    title = f"Confidence of {arm.name}"
-    table = make_table(f"{name}-data", title, heads, rows, "Summed over seeds, no empty bins.")
-    draw = partial(charts.draw_histogram, correct, wrong, index)
-    return Figure(name, f"Confidence of answers. {caption}", caption, draw, 215, table=table)
+# Corruptions.
 
-
-# Corruptions and training.
-
-
-_CORRUPTIONS = {  # title, axis, and what levels are multiplied by
-    "occlusion": ("Occlusion", "hidden share of the image, %", 100),
-    "shift": ("Shift", "share left in frame, %", 100),
+CORRUPTIONS = {  # title, axis, and what levels are multiplied by
+    "occlusion": ("Part of the image hidden", "hidden share of the image, %", 100),
+    "shift": ("Image moved out of frame", "share left in frame, %", 100),
     "noise": ("Noise", "noise, sd in full ranges", 1),
 }
 
@@ -222,135 +223,57 @@ def corruption_figures(arms: Sequence[Arm]) -> list[Figure]:
 
 
 def _corruption(arms: Sequence[Arm], kind: str) -> Figure:
-    title, axis, scale = _CORRUPTIONS.get(kind, (kind, kind, 1))
+    title, axis, scale = CORRUPTIONS.get(kind, (kind, kind, 1))
     first = arms[0].evaluations[0]
     levels = [level * scale for level in first.corruptions[kind].levels]
     lines = [_accuracy_line(arm, kind, levels) for arm in arms]
-    draw = partial(charts.draw_corruption, lines, axis, 100 / len(first.class_names))
     at = ", ".join(f"{level:g}" for level in levels)
     means = "; ".join(f"{one.label} {', '.join(f'{m:.1f}' for m in one.mean)} %" for one in lines)
     alt = f"{title}: accuracy at {axis.removesuffix(', %')} of {at}: {means}."
     counts = sorted({one.corruptions[kind].draws for arm in arms for one in arm.evaluations})
     draws = " or ".join(plural(count, "draw") for count in counts)
     caption = (
-        f"{title}. {_describe_bars(arms)} Each level is the mean of {draws} on "
-        f"{first.corruptions[kind].n:,} images. Guessing reaches the dotted line."
+        f"{title}. Bars: ± one standard error over seeds, of a single run over its images. Each "
+        f"level is the mean of {draws} on {first.corruptions[kind].n:,} images. Guessing reaches "
+        "the dotted line."
     )
-    heads = [
-        Column(one.label, (f"{one.label} mean", f"{one.label} standard error")) for one in lines
-    ]
-    rows = [
-        [Cell(f"{level:g}", level), *(_level_cell(one, place) for one in lines)]
-        for place, level in enumerate(levels)
-    ]
-    table = make_table(f"{slug(kind)}-data", title, [axis, *heads], rows, "Accuracy, %.")
-    height = 215 + 15 * len(arms)
-    return Figure(f"robustness-{slug(kind)}", alt, caption, draw, height, table=table)
+    draw = partial(_draw_corruption, lines, axis, 100 / len(first.class_names))
+    return Figure(f"robustness-{slug(kind)}", alt, caption, draw, 215 + 15 * len(arms))
 
 
-def _accuracy_line(arm: Arm, name: str, levels: Sequence[float]) -> Line:
+def _accuracy_line(arm: Arm, name: str, levels: list[float]) -> CollectedLine:
     """Mean and standard error in percent at each level: over seeds, else over images."""
     parts = [evaluation.corruptions[name] for evaluation in arm.evaluations]
     found = [estimate([part.accuracy[place] for part in parts]) for place in range(len(levels))]
     errors = [parts[0].se[i] if one.se is None else one.se for i, one in enumerate(found)]
-    return Line(arm.name, levels, [100 * one.mean for one in found], [100 * se for se in errors])
-
-
-def _level_cell(line: Line, place: int) -> Cell:
-    mean, se = line.mean[place] or 0.0, line.se[place] or 0.0
-    return make_cell(f"{mean:.1f} ± {se:.1f}", mean, se)
-
-
-def _describe_bars(arms: Sequence[Arm]) -> str:
-    counts = [len(arm.evaluations) for arm in arms]
-    if max(counts) == 1:
-        return "Bars: ± one standard error over the images of one run."
-    seeds = ", ".join(f"{arm.name}: {num}" for arm, num in zip(arms, counts, strict=True))
-    alone = " (over the images where there is one)" if min(counts) == 1 else ""
-    return f"Bars: ± one standard error over seeds{alone}; seeds of {seeds}."
-
-
-_NOT_DRAWN = {"seconds", "lr"}
-_WORDS = {"nll": "NLL", "ece": "ECE"}
-_REMARKS = {
-    "train_loss": " Of augmented images; arms with different losses cannot be compared by it.",
-    "train_error": " Of augmented images: how hard they are differs from arm to arm.",
-    "sigma": " Strength of the crop, which a pacer set for each epoch.",
-    "sigma_low": " A tenth of the classes or samples, each with its own strength, had less.",
-    "sigma_high": " A tenth of the classes or samples, each with its own strength, had more.",
-    "k": " Softening curve, which a pacer set for each epoch.",
-    "lead": " After an epoch whose lead is above 0 the pacer raised sigma, else it lowered it.",
-}
-
-
-def training_figures(arms: Sequence[Arm]) -> list[Figure]:
-    """Draw one figure for each number that the runs logged while training."""
-    rows = (
-        row for arm in arms for one in arm.evaluations for m in one.members for row in m.history
+    return CollectedLine(
+        label=arm.name,
+        x=levels,
+        mean=[100 * one.mean for one in found],
+        se=[100 * se for se in errors],
+        n=[one.n for one in found],
+        paper=[None] * len(levels),
     )
-    keys = dict.fromkeys(key for row in rows for key in row.numbers)
-    return [_training(arms, key) for key in keys if key not in _NOT_DRAWN]
 
 
-def _training(arms: Sequence[Arm], key: str) -> Figure:
-    percent = key.endswith(("_error", "_ece"))
-    curves = {arm.name: _by_epoch(arm, key, 100 if percent else 1) for arm in arms}
-    label = " ".join(_WORDS.get(word, word) for word in key.split("_")) + (", %" if percent else "")
-    name = f"training-{slug(key)}"
-    last = []
-    for arm, points in curves.items():
-        if points:
-            epoch, spread = list(points.items())[-1]
-            last.append(f"{arm}: {spread.mean:.3g} at {epoch:g} (n = {spread.num})")
-    alt = f"{capitalize(label)}, by epoch, {'; '.join(last)}."
-    caption = f"{capitalize(label)}. Mean over runs; the band reaches from the least to the most."
-    heads = [Column(arm, (f"{arm} mean", f"{arm} runs")) for arm in curves]
-    rows = [
-        [Cell(f"{at:g}", at), *(_spread_cell(points.get(at)) for points in curves.values())]
-        for at in sorted({at for points in curves.values() for at in points})
-    ]
-    title = f"{capitalize(label)} by epoch"
-    table = make_table(f"{name}-data", title, ["Epoch", *heads], rows, "Means over runs.")
-    draw, height = partial(charts.draw_training, curves, label), 200 + 15 * len(arms)
-    return Figure(name, alt, caption + _REMARKS.get(key, ""), draw, height, table=table)
-
-
-def _by_epoch(arm: Arm, key: str, scale: float) -> dict[float, Spread]:
-    found: dict[float, list[float]] = {}
-    for member in (member for one in arm.evaluations for member in one.members):
-        for row in member.history:
-            if key in row.numbers:
-                found.setdefault(row.epoch, []).append(scale * row.numbers[key])
-    return {
-        at: Spread(sum(values) / len(values), min(values), max(values), len(values))
-        for at, values in sorted(found.items())
-    }
-
-
-def _spread_cell(found: Spread | None) -> Cell:
-    if found is None:
-        return make_cell(NONE, None, None)
-    return make_cell(f"{found.mean:.4g} (n = {found.num})", found.mean, found.num)
+def _draw_corruption(
+    lines: Sequence[CollectedLine], axis: str, chance: float, figure: MplFigure, colors: Colors
+) -> None:
+    axes = figure.add_subplot()
+    charts.draw_lines(axes, lines, colors)
+    axes.axhline(chance, color=INK, linewidth=0.8, linestyle=(0, (1, 3)))
+    axes.annotate("chance", (lines[0].x[0], chance), (-3, 3), textcoords="offset points")
+    axes.set(xlabel=axis, ylabel="accuracy, %", ylim=(0, 102))
+    if lines[0].x[0] > lines[0].x[-1]:  # what is left falls as harm grows
+        axes.invert_xaxis()
+    charts.add_legend_above(figure, *axes.get_legend_handles_labels())
 
 
 # Classes.
 
-_NUM_CHANGED, _NUM_CONFUSED = 10, 15
-
-
-@dataclass(frozen=True)
-class Change:
-    """A class and its mean error, in percent, in two arms."""
-
-    name: str
-    ours: float
-    theirs: float
-    count: int
-
-    @property
-    def change(self) -> float:
-        """The difference in points."""
-        return self.ours - self.theirs
+_NUM_CHANGED, _NUM_CONFUSED = 10, 5
+_NAMED = 20  # classes: more names than that do not fit beside the matrix
+_SHADE = to_rgb("#c05a10")  # seen on light and on dark paper
 
 
 def class_mean(evaluations: Sequence[Evaluation], key: str, place: int) -> float | None:
@@ -360,17 +283,16 @@ def class_mean(evaluations: Sequence[Evaluation], key: str, place: int) -> float
     return sum(known) / len(known) if known else None
 
 
-def find_changes(pair: Pair, comparison: Comparison) -> list[Change]:
-    """List all classes that have images, from the largest fall of the error to the largest rise."""
+def find_changes(pair: Pair, comparison: Comparison) -> list[tuple[str, float]]:
+    """List classes and how their error changes, in points, the largest fall first."""
     arms = {arm.name: arm for arm in comparison.arms}
     ours, theirs = (_shared_seeds(arms[name], pair) for name in (pair.arm, pair.against))
     changes = []
     for place, name in enumerate(ours[0].class_names):
         mine, other = (class_mean(side, "error", place) for side in (ours, theirs))
         if mine is not None and other is not None:
-            count = ours[0].per_class.count[place]
-            changes.append(Change(name, 100 * mine, 100 * other, count))
-    return sorted(changes, key=lambda one: one.change)
+            changes.append((name, 100 * (mine - other)))
+    return sorted(changes, key=lambda one: one[1])
 
 
 def _shared_seeds(arm: Arm, pair: Pair) -> Sequence[Evaluation]:
@@ -388,31 +310,27 @@ def _change(pair: Pair, comparison: Comparison, index: int) -> Figure:
     every = find_changes(pair, comparison)
     some = len(every) > 2 * _NUM_CHANGED
     shown = [*every[:_NUM_CHANGED], *every[-_NUM_CHANGED:]] if some else every
-    better, worse = (sum(1 for one in every if sign * one.change > 0) for sign in (-1, 1))
+    better, worse = (sum(sign * change > 0 for _, change in every) for sign in (-1, 1))
     counts = f"{better} of {len(every)} classes better, {worse} worse"
     which = f"The {_NUM_CHANGED} that fall and rise most" if some else "All classes"
-    alt = f"Change of each class’s error, {pair.arm} minus {pair.against}: {counts}"
-    if every:
-        alt += f"; from {every[0].change:+.1f} ({every[0].name}) to {every[-1].change:+.1f}"
-        alt += f" points ({every[-1].name})"
+    bars = "; ".join(f"{name} {change:+.1f}" for name, change in shown)
+    alt = f"Change of each class’s error in points, {pair.arm} minus {pair.against}: {bars}."
     caption = (
         f"{pair.arm} minus {pair.against}: {counts}. {which}; means over shared seeds. "
         "One class has few images: single bars are noisy."
     )
-    rows = [
-        [
-            Cell(one.name),
-            count_cell(one.count),
-            *(number_cell(value, 1) for value in (one.theirs, one.ours, one.change)),
-        ]
-        for one in shown
-    ]
-    heads = ["Class", "Images", f"{pair.against}, error, %", f"{pair.arm}, error, %"]
-    heads.append("Change, points")
-    table = make_table(f"classes-{index}", "Classes of the figure", heads, rows, "")
-    draw = partial(charts.draw_changes, [(one.name, one.change) for one in shown])
     name, height = f"class-change-{index}-{slug(pair.arm)}", 70 + 14 * max(4, len(shown))
-    return Figure(name, f"{alt}.", caption, draw, height, table=table)
+    return Figure(name, alt, caption, partial(_draw_changes, shown), height)
+
+
+def _draw_changes(changes: Sequence[tuple[str, float]], figure: MplFigure, colors: Colors) -> None:
+    axes, places = figure.add_subplot(), range(len(changes))
+    axes.barh(places, [change for _, change in changes], color=colors(2), alpha=0.6)
+    axes.axvline(0, color=INK, linewidth=0.9)
+    axes.set_yticks(places, [literal(name, 18) for name, _ in changes])
+    axes.set_xlabel("change of the error, points\n← better · worse →")
+    axes.grid(visible=False, axis="y")
+    axes.set_ylim(len(changes) - 0.4, -0.6)
 
 
 def confusion_figures(arms: Sequence[Arm]) -> list[Figure]:
@@ -441,100 +359,38 @@ def _confusion(arm: Arm, index: int, matrix: list[list[int]], top: float) -> Fig
     pairs = sorted(pairs, key=lambda pair: -shares[pair[0]][pair[1]])[:_NUM_CONFUSED]
     total = sum(map(sum, matrix))
     wrong = total - sum(matrix[i][i] for i in range(len(names)))
-    alt = f"Confusions of {arm.name}: {wrong:,} wrong answers"
-    if pairs:
-        i, j = pairs[0]
-        alt += (
-            f"; most often {names[i]} was taken for {names[j]}, {matrix[i][j]} of {sum(matrix[i])}"
-        )
+    told = [f"{names[i]} for {names[j]} ({matrix[i][j]} of {sum(matrix[i])})" for i, j in pairs]
+    often = f" Most often taken: {format_list(told)}." if told else ""
     caption = (
         f"{arm.name}: {wrong:,} wrong answers of {total:,}, summed over "
-        f"{plural(len(arm.evaluations), 'seed')}. Rows: true class; columns: answer; the "
-        "stronger the color, the more often. Correct answers, on the diagonal, are left out."
+        f"{plural(len(arm.evaluations), 'seed')}.{often} Correct answers, on the diagonal, are "
+        "left out."
     )
-    rows = [
-        [
-            *(Cell(names[i]), Cell(names[j])),
-            *(count_cell(matrix[i][j]), count_cell(sum(matrix[i]))),
-            number_cell(100 * shares[i][j], 1),
-        ]
-        for i, j in pairs
-    ]
-    heads = ["True class", "Taken for", "Times", "Images", "Share, %"]
-    title = f"{arm.name}: the {len(rows)} most confused pairs"
-    table = make_table(f"confusion-{index}", title, heads, rows, "Summed over seeds.")
-    draw = partial(charts.draw_confusion, shares, top, names)
+    draw = partial(_draw_confusion, shares, top, names)
     name = f"confusion-{index}-{slug(arm.name)}"
-    summary = "The most confused pairs, and files"
-    return Figure(name, alt + ".", caption, draw, 330, table=table, summary=summary)
+    return Figure(name, f"Confusions of {caption}", caption, draw, 330)
 
 
-# Images with answers.
-
-_ACROSS, _CELL = 6, 92  # images beside each other; points for each
-
-
-def shown_evaluations(arms: Sequence[Arm]) -> dict[str, Evaluation]:
-    """Choose the evaluation of each arm whose answers are shown: one seed, if all share one."""
-    common = [seed for seed in arms[0].seeds if all(seed in arm.seeds for arm in arms)]
-    places = {arm.name: arm.seeds.index(common[0]) if common else 0 for arm in arms}
-    return {arm.name: arm.evaluations[places[arm.name]] for arm in arms}
-
-
-def whole_cards(arms: Sequence[Arm]) -> list[Card]:
-    """Make a card of each example as it is."""
-    shown = {name: one.examples.whole for name, one in shown_evaluations(arms).items()}
-    first = arms[0].evaluations[0]
-    cards = []
-    for place, example in enumerate(shown[arms[0].name]):
-        seen = {name: examples[place] for name, examples in shown.items()}
-        note = f"{first.split} image {example.index}"
-        cards.append(_card(example.label, note, seen, first.class_names))
-    return cards
-
-
-def occluded_cards(arms: Sequence[Arm]) -> list[list[Card]]:
-    """Make a row of cards of each of the first examples, one for each hidden share."""
-    shown = {name: one.examples for name, one in shown_evaluations(arms).items()}
-    names, first = arms[0].evaluations[0].class_names, shown[arms[0].name]
-    rows: list[list[Card]] = []
-    for place, example in enumerate(first.whole):
-        row = []
-        for level, hidden in enumerate(first.occluded):
-            if place < len(hidden.images):
-                seen = {arm: one.occluded[level].images[place] for arm, one in shown.items()}
-                note = f"{100 * hidden.share:.0f} % hidden"
-                row.append(_card(example.label, note, seen, names))
-        rows += [row] if row else []
-    return rows
-
-
-def _card(label: int, note: str, seen: Mapping[str, ImagePrediction], names: Sequence[str]) -> Card:
-    png = next(iter(seen.values())).png
-    picture = charts.open_png(png)
-    answers = tuple(_answer(arm, image, label, names) for arm, image in seen.items())
-    return Card(png, picture.width, picture.height, names[label], note, answers)
-
-
-def _answer(arm: str, image: ImagePrediction, label: int, names: Sequence[str]) -> Answer:
-    (number, confidence), *rest = image.answers
-    others = ", ".join(f"{names[n]}: {100 * share:.1f} %" for n, share in rest)
-    return Answer(arm, number == label, names[number], confidence, others)
-
-
-def example_figures(arms: Sequence[Arm]) -> tuple[Figure, ...]:
-    """Draw the examples for a paper; the page shows cards in their place."""
-    whole = whole_cards(arms)
-    rows = [whole[at : at + _ACROSS] for at in range(0, len(whole), _ACROSS)]
-    every = {"examples": rows, "occluded-examples": occluded_cards(arms)}
-    return tuple(answers_figure(name, cards, 0) for name, cards in every.items() if cards)
-
-
-def answers_figure(name: str, rows: Sequence[Sequence[Card]], width: float) -> Figure:
-    """Draw rows of images with answers; `width` is in points, 0 for that of the images."""
-    arms = ", ".join(answer.arm for answer in rows[0][0].answers)
-    alt = f"{len(rows)} rows of images with the class and the answer of each arm: {arms}."
-    caption = f"Below each image the answer and confidence of {arms}; ✓ correct, ✗ wrong."
-    width = width or max(map(len, rows)) * _CELL
-    height = charts.measure_answers(rows, width)
-    return Figure(name, alt, caption, partial(charts.draw_answers, rows), height, width)
+def _draw_confusion(
+    shares: Sequence[Sequence[float]],
+    top: float,
+    names: Sequence[str],
+    figure: MplFigure,
+    colors: Colors,  # shades are alike for all
+) -> None:
+    """Draw which classes are taken for which, and the scale of the shades below."""
+    axes, scale = figure.subplots(2, 1, height_ratios=(24, 1))
+    shaded = [[(*_SHADE, share / top) for share in row] for row in shares]
+    axes.imshow(shaded, interpolation="none", aspect="equal")
+    ends = [-0.5, len(names) - 0.5]
+    axes.plot(ends, ends, color=INK, linewidth=0.5)
+    axes.set(xlabel="answer", ylabel="true class")
+    if len(names) <= _NAMED:
+        short = [literal(name, 12) for name in names]
+        axes.set_xticks(range(len(names)), short, rotation=0 if max(map(len, short)) <= 2 else 90)
+        axes.set_yticks(range(len(names)), short)
+    steps = [[(*_SHADE, step / 31) for step in range(32)]]
+    scale.imshow(steps, interpolation="none", aspect="auto", extent=(0, 100 * top, 0, 1))
+    scale.set(yticks=[], xlabel="share of the true class, %")
+    for one in (axes, scale):
+        one.grid(visible=False)

@@ -90,6 +90,11 @@ def format_range(metric: MetricSpec, found: Interval) -> str:
     return f"{metric.format_signed(found.low)} to {metric.format_signed(found.high)}"
 
 
+def format_estimate(metric: MetricSpec, mean: str, found: Estimate) -> str:
+    """Write a mean with its standard error, where there is one."""
+    return mean if found.se is None else f"{mean} ± {metric.format(found.se)}"
+
+
 def in_words(metric: MetricSpec) -> str:
     """Write a label as it stands in a sentence.
 
@@ -139,7 +144,6 @@ def _largest(found: Sequence[Difference]) -> list[Difference]:
 
 
 def _evidence(pair: Pair, images: str) -> str:
-    """Say over what the verdicts are."""
     num = max((found.n for found in pair.by_seed.values()), default=0)
     if num < 2:
         return f"One pair of runs on {images}: another seed may turn any of these."
@@ -151,10 +155,15 @@ def _evidence(pair: Pair, images: str) -> str:
 
 
 def _arm_findings(arm: Arm, comparison: Comparison, images: str) -> list[str]:
-    first = [_arm_phrase(arm, metric) for metric in comparison.metrics if metric.key in _HEADLINE]
+    first = [
+        f"{in_words(metric)} {format_mean(arm, metric)}{' %' if metric.percent else ''}"
+        for metric in comparison.metrics
+        if metric.key in _HEADLINE
+    ]
     lines = [f"{arm.name}: {', '.join(first)}."] if first else []
     lines.append(describe_confidence(arm))
-    last = f"measured on {images}; {plural(len(arm.seeds), 'seed')}"
+    brackets = "; in brackets 95 % intervals over images" if len(arm.seeds) == 1 else ""
+    last = f"measured on {images}; {plural(len(arm.seeds), 'seed')}{brackets}"
     for name in list(arm.evaluations[0].corruptions)[:1]:
         every = [evaluation.corruptions[name].accuracy for evaluation in arm.evaluations]
         before, after = (100 * sum(one[place] for one in every) / len(every) for place in (0, -1))
@@ -162,22 +171,14 @@ def _arm_findings(arm: Arm, comparison: Comparison, images: str) -> list[str]:
     return [*lines, sentence(last)]
 
 
-def _arm_phrase(arm: Arm, metric: MetricSpec) -> str:
-    unit = " %" if metric.percent else ""
+def format_mean(arm: Arm, metric: MetricSpec) -> str:
+    """Write an arm's mean ± standard error; of one run, its 95 % interval over images."""
     found = arm.estimates[metric.key]
-    phrase = f"{in_words(metric)} {metric.format(found.mean)}{unit}"
-    if found.se is not None:
-        return f"{phrase} ± {metric.format(found.se)}"
-    ends = image_ends(metric, arm)
-    return f"{phrase} (95 % interval over images {ends})" if ends else phrase
-
-
-def image_ends(metric: MetricSpec, arm: Arm) -> str:
-    """Write the 95 % interval over images of an arm's first run; empty where there is none."""
-    for found in arm.evaluations[0].metrics:
-        if found.key == metric.key and found.interval is not None:
-            return " to ".join(metric.format(end) for end in found.interval)
-    return ""
+    text = format_estimate(metric, metric.format(found.mean), found)
+    for one in arm.evaluations[0].metrics if found.se is None else ():
+        if one.key == metric.key and one.interval is not None:
+            text += f" ({' to '.join(map(metric.format, one.interval))})"
+    return text
 
 
 def describe_confidence(arm: Arm) -> str:
@@ -227,17 +228,21 @@ def write_cautions(comparison: Comparison) -> tuple[str, ...]:
         if unlike:
             keys = format_list(unlike)
             found.append(f"Runs of {arm.name} differ in more than the seed: {keys}.")
-    draws = sorted({one.draws for evaluation in every for one in evaluation.corruptions.values()})
-    if len(draws) > 1:
-        times = format_list(list(map(str, draws)))
-        found.append(f"Corruptions were drawn {times} times, not alike in all runs.")
-    ways = dict.fromkeys(evaluation.temperature.how for evaluation in every)
-    if len(ways) > 1:
-        found.append(f"Temperatures were not fitted alike in all runs: {'; '.join(ways)}.")
-    sizes = sorted({len(evaluation.members) for evaluation in every})
-    if len(sizes) > 1:
-        shown = format_list(list(map(str, sizes)))
-        found.append(f"Ensembles of different size are compared: {shown} networks.")
+    unlike_runs = {
+        "Corruptions were drawn {} times, not alike in all runs.": (
+            corruption.draws for one in every for corruption in one.corruptions.values()
+        ),
+        "Temperatures were not fitted alike in all runs: {}.": (
+            one.temperature.how for one in every
+        ),
+        "Ensembles of different size are compared: {} networks.": (
+            len(one.members) for one in every
+        ),
+    }
+    for rule, values in unlike_runs.items():
+        different = list(map(str, dict.fromkeys(values)))
+        if len(different) > 1:
+            found.append(rule.format(format_list(different)))
     if len({frozenset(arm.seeds) for arm in arms}) > 1:
         seeds = "; ".join(f"{arm.name} {', '.join(map(str, arm.seeds))}" for arm in arms)
         found.append(f"Arms do not have the same seeds: {seeds}.")

@@ -3,7 +3,7 @@ r"""Tables and figures as LaTeX: floats to \input; they need booktabs and graphi
 import unicodedata
 from collections.abc import Sequence
 
-from softaug.lab.report.model import Cell, Column, RowGroup, Table, one_line
+from softaug.lab.report.model import WIDE, Cell, Figure, Row, Table, one_line
 
 _SIGNS = {
     "\\": r"\textbackslash{}",
@@ -39,6 +39,7 @@ _LAST_ACCENTED = "\u017f"  # of the Latin letters that every LaTeX knows
 def render_table(table: Table, caption: str, remarks: Sequence[str]) -> str:
     """Return a table float with caption, label and notes; `remarks` stand below it."""
     marked = [rf"\textsuperscript{{{mark}}} {escape(why)}" for mark, why in table.notes]
+    heads = [rf"\multicolumn{{1}}{{c}}{{{escape(column.title)}}}" for column in table.columns[1:]]
     below = " ".join([*map(escape, remarks), *marked, escape(table.caption)])
     parts = [
         f"% {table.title}; needs \\usepackage{{booktabs}}",
@@ -47,8 +48,8 @@ def render_table(table: Table, caption: str, remarks: Sequence[str]) -> str:
         _caption(caption, table.name) + r"\par\smallskip",
         rf"\begin{{tabular}}{{@{{}}l{'r' * (len(table.columns) - 1)}@{{}}}}",
         r"\toprule",
-        *_heads(table.columns),
-        *(row for group in table.groups for row in _group(group, len(table.columns))),
+        " & ".join(["", *heads]) + r" \\",
+        *(line for group in table.groups.items() for line in _group(*group, len(table.columns))),
         r"\bottomrule",
         r"\end{tabular}",
         rf"\par\smallskip\parbox{{\linewidth}}{{\scriptsize {below}}}",
@@ -57,18 +58,18 @@ def render_table(table: Table, caption: str, remarks: Sequence[str]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def render_figure(name: str, caption: str, *, wide: bool, drawn: bool = True) -> str:
-    """Return a figure float that shows NAME.pdf, over both columns where it is `wide`.
+def render_figure(name: str, caption: str, figure: Figure | None) -> str:
+    """Return a figure float that shows NAME.pdf, over both columns where it is wide.
 
-    Before there is something `drawn`, it says so.
+    Before there is something drawn, it says so.
     """
-    kind = "figure*" if wide else "figure"
+    kind = "figure*" if figure is not None and figure.width == WIDE else "figure"
     picture = rf"\includegraphics[width=\linewidth]{{{name}.pdf}}"
     parts = [
         f"% {name}; needs \\usepackage{{graphicx}}",
         rf"\begin{{{kind}}}[tp]",
         r"\centering",
-        picture if drawn else r"\emph{Nothing to be shown yet.}",
+        picture if figure is not None else r"\emph{Nothing to be shown yet.}",
         _caption(caption, name),
         rf"\end{{{kind}}}",
     ]
@@ -79,24 +80,12 @@ def _caption(text: str, name: str) -> str:
     return rf"\caption{{{escape(text)}}}\label{{softaug:{name}}}"
 
 
-def _heads(columns: Sequence[Column]) -> list[str]:
-    """Write a line; above it another where the last two columns share a heading."""
-    heads = [rf"\multicolumn{{1}}{{c}}{{{escape(column.head)}}}" for column in columns[1:]]
-    line = " & ".join(["", *heads]) + r" \\"
-    shared = columns[-1].under
-    if not shared:
-        return [line]
-    over = rf"\multicolumn{{2}}{{c@{{}}}}{{{escape(shared)}}} \\"
-    rule = rf"\cmidrule(l){{{len(columns) - 1}-{len(columns)}}}"
-    return [" & " * (len(columns) - 2) + over, rule, line]
-
-
-def _group(group: RowGroup, num_columns: int) -> list[str]:
-    rows = [" & ".join(map(_cell, row)) + r" \\" for row in group.rows]
-    if not group.heading:
-        return [r"\midrule", *rows]
-    words = rf"{{@{{}}l}}{{\textbf{{{escape(group.heading)}}}}} \\"
-    return [r"\midrule", rf"\multicolumn{{{num_columns}}}{words}", *rows]
+def _group(heading: str, rows: Sequence[Row], num_columns: int) -> list[str]:
+    lines = [" & ".join(map(_cell, row)) + r" \\" for row in rows]
+    if not heading:
+        return [r"\midrule", *lines]
+    words = rf"{{@{{}}l}}{{\textbf{{{escape(heading)}}}}} \\"
+    return [r"\midrule", rf"\multicolumn{{{num_columns}}}{words}", *lines]
 
 
 def _cell(cell: Cell) -> str:

@@ -1,42 +1,31 @@
-"""What a report is made of: pages of sections, tables, figures and images with answers.
+"""What a report is made of: pages of sections, tables and figures.
 
-Everything here is plain data. `html`, `markdown`, `latex` and `terminal` render it; `evaluation`
-and `paper` build it from result files.
+Everything here is plain data. `render`, `text` and `latex` render it; `evaluation` and `paper`
+build it from result files.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure as MplFigure
 
 NONE = "–"
 NARROW = 260  # points: on a phone of 360 px a letter of 9.5 points is 12 px high
+WIDE = 720  # points: scrolls on a phone; in the text of a paper a letter is 6.5 points high
 Colors = Callable[[int], str]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A text, the number it is sorted by, and its parts as CSV has them (default: the text)."""
+    """A text, whether it is the best of its row, and what explains it."""
 
     text: str
-    value: float | None = None
-    csv: tuple[str, ...] = ()
     best: bool = False
     note: str = ""
     """letter of the table's note that explains it"""
     source: str = ""
     """whose number it is, where it is quoted"""
-
-    @property
-    def parts(self) -> list[str]:
-        """The fields of the cell in CSV."""
-        return list(self.csv or (self.text,))
-
-    @property
-    def is_text(self) -> bool:
-        """Whether it holds words rather than a number."""
-        return self.value is None and self.text != NONE
 
 
 Row = tuple[Cell, ...]
@@ -44,45 +33,23 @@ Row = tuple[Cell, ...]
 
 @dataclass(frozen=True)
 class Column:
-    """A heading; `csv` names its parts in CSV, columns `under` the same heading are a pair."""
+    """A heading, and how its column looks."""
 
-    head: str
-    csv: tuple[str, ...] = ()
-    under: str = ""
+    title: str
     ours: bool = False
     """whether it stands out as ours among the paper's"""
-
-    @property
-    def parts(self) -> list[str]:
-        """The headings in CSV."""
-        return list(self.csv or (self.title,))
-
-    @property
-    def title(self) -> str:
-        """The heading on one line.
-
-        >>> Column("ours", under="Gain over baseline").title
-        'Gain, ours'
-        """
-        return f"{self.under.partition(' ')[0]}, {self.head}" if self.under else self.head
-
-
-@dataclass(frozen=True)
-class RowGroup:
-    """Rows under a heading of their own; without one they are just rows."""
-
-    heading: str
-    rows: tuple[Row, ...]
+    words: bool = False
+    """whether it holds words rather than numbers"""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Groups of rows; the first cell of a row is its heading. `name` is unique on the page."""
+    """Rows by heading ("" for none); a row starts with its label. `name` is unique on the page."""
 
     name: str
     title: str
     columns: tuple[Column, ...]
-    groups: tuple[RowGroup, ...]
+    groups: Mapping[str, Sequence[Row]]
     caption: str = ""
     notes: tuple[tuple[str, str], ...] = ()
     """letter and sentence"""
@@ -90,50 +57,42 @@ class Table:
     @property
     def rows(self) -> list[Row]:
         """All rows, whatever their group."""
-        return [row for group in self.groups for row in group.rows]
-
-    def is_text(self, column: int) -> bool:
-        """Whether a column holds words and no number."""
-        cells = [row[column] for row in self.rows]
-        return any(cell.is_text for cell in cells) and all(cell.value is None for cell in cells)
+        return [row for rows in self.groups.values() for row in rows]
 
 
 def make_table(
     name: str,
     title: str,
-    heads: Sequence[str | Column],
+    heads: Sequence[str],
     rows: Sequence[Sequence[Cell]],
-    caption: str,
+    caption: str = "",
+    words: Sequence[str] = (),
 ) -> Table:
-    """Make a table of one group."""
-    columns = tuple(Column(head) if isinstance(head, str) else head for head in heads)
-    return Table(name, title, columns, (RowGroup("", tuple(map(tuple, rows))),), caption)
-
-
-def make_cell(text: str, *numbers: float | None, best: bool = False) -> Cell:
-    """Make a cell that is sorted by the first of its numbers; CSV has each of them in full."""
-    csv = tuple("" if number is None else repr(number) for number in numbers)
-    return Cell(text, numbers[0], csv, best)
+    """Make a table of one group; `words` are the headings of columns without numbers."""
+    columns = tuple(Column(head, words=head in words) for head in heads)
+    return Table(name, title, columns, {"": [tuple(row) for row in rows]}, caption)
 
 
 def number_cell(value: float | None, digits: int = 2) -> Cell:
-    """Make a cell of a rounded number, with a true minus sign."""
-    if value is None:
-        return Cell(NONE)
-    return make_cell(f"{value:.{digits}f}".replace("-", "−"), value)
+    """Make a cell of a rounded number."""
+    return Cell(NONE if value is None else format_number(value, digits))
 
 
-def count_cell(value: int) -> Cell:
-    """Make a cell of a count."""
-    return make_cell(f"{value:,}", value)
+def format_number(value: float, digits: int = 2) -> str:
+    """Round a number, with a true minus sign.
+
+    >>> format_number(20.8), format_number(-0.5, 1), format_number(-0.001)
+    ('20.80', '−0.5', '0.00')
+    """
+    shown = f"{value:.{digits}f}"
+    return (shown.removeprefix("-") if float(shown) == 0 else shown).replace("-", "−")
 
 
 @dataclass(frozen=True)
 class Figure:
     """A drawing with its words; `draw` puts it on a matplotlib figure in given colors.
 
-    `height` and `width` are in points; a figure with `wide` is drawn at that width as well, for
-    screens that have room for it. `name` is that of its files. The numbers are in `table`.
+    `height` and `width` are in points. `name` is that of its files.
     """
 
     name: str
@@ -142,44 +101,6 @@ class Figure:
     draw: Callable[[MplFigure, Colors], None]
     height: float
     width: float = NARROW
-    wide: float = 0
-    table: Table | None = None
-    summary: str = "Numbers and files"
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What one arm says of an image: its first answer, and the others as a text."""
-
-    arm: str
-    correct: bool
-    name: str
-    confidence: float
-    others: str
-
-
-@dataclass(frozen=True)
-class Card:
-    """An image (base64 PNG) with its class and the answer of each arm."""
-
-    png: str
-    width: int
-    height: int
-    label: str
-    note: str
-    answers: tuple[Answer, ...]
-
-    @property
-    def differ(self) -> bool:
-        """Whether the arms give different answers."""
-        return len({answer.name for answer in self.answers}) > 1
-
-
-@dataclass(frozen=True)
-class Paragraph:
-    """A piece of text."""
-
-    text: str
 
 
 @dataclass(frozen=True)
@@ -187,20 +108,6 @@ class Code:
     """Text to be copied as it is."""
 
     text: str
-
-
-@dataclass(frozen=True)
-class Figures:
-    """Figures beside each other as far as there is room."""
-
-    figures: tuple[Figure, ...]
-
-
-@dataclass(frozen=True)
-class Cards:
-    """A row of images with answers."""
-
-    cards: tuple[Card, ...]
 
 
 @dataclass(frozen=True)
@@ -212,13 +119,9 @@ class Section:
     is_open: bool = False
     printed: bool = False
 
-    @property
-    def name(self) -> str:
-        """The name of the section in links."""
-        return slug(self.title)
 
-
-Block = Paragraph | Code | Table | Figures | Cards | Section
+Block = str | Code | Table | tuple[Figure, ...] | Section
+"""a paragraph, code, a table, figures beside each other, or a section within"""
 
 
 @dataclass(frozen=True)
@@ -233,8 +136,6 @@ class Page:
     cautions: tuple[str, ...]
     sections: tuple[Section, ...]
     footer: str
-    files_only: tuple[Figure, ...] = ()
-    """figures that are written as files; the page shows the same in another way"""
 
     def tables(self) -> Iterator[Table]:
         """The tables of printed sections."""
@@ -244,14 +145,13 @@ class Page:
 
     def all_figures(self) -> list[Figure]:
         """Every figure, for writing files."""
-        inside = (figure for section in self.sections for figure in _figures(section))
-        return [*self.figures, *inside, *self.files_only]
+        return [*self.figures, *(one for section in self.sections for one in _figures(section))]
 
 
 def _figures(section: Section) -> Iterator[Figure]:
     for block in section.blocks:
-        if isinstance(block, Figures):
-            yield from block.figures
+        if isinstance(block, tuple):
+            yield from block
         elif isinstance(block, Section):
             yield from _figures(block)
 

@@ -4,30 +4,28 @@ import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from string import ascii_letters
 
 from rich.console import Console
 
 from softaug.lab import schema
 from softaug.lab.io import write_bytes
-from softaug.lab.report import charts, latex, paper_figures
+from softaug.lab.report import charts, latex
 from softaug.lab.report.charts import GainRow
 from softaug.lab.report.model import (
     NONE,
-    Block,
-    Cards,
+    WIDE,
     Cell,
     Column,
     Figure,
-    Figures,
     Page,
-    Paragraph,
-    RowGroup,
     Section,
     Table,
     capitalize,
     plural,
     sentence,
 )
+from softaug.lab.report.paper_figures import find_evaluations, paper_figure
 from softaug.lab.report.paper_numbers import (
     count_diverged,
     count_ended,
@@ -41,10 +39,10 @@ from softaug.lab.report.paper_numbers import (
     run_cells,
     with_error,
 )
-from softaug.lab.report.render import print_files, render_html
+from softaug.lab.report.render import figure_files, render_html
 from softaug.lab.report.settings import environment_table
 from softaug.lab.report.text import print_page, render_markdown
-from softaug.lab.schema import CollectedCell, CollectedRow, CollectedTable, Estimate
+from softaug.lab.schema import CollectedCell, CollectedRow, CollectedTable
 
 _OF_PAPER = re.compile(r"(table|figure)\d+")
 _GAINS = "Gain over baseline"
@@ -56,22 +54,17 @@ def paper_page(table: CollectedTable, folder: Path) -> Page:
 
     It opens with the figure, or with bars of the paper's gains and ours.
     """
-    mark = describe_progress(table, folder)
-    panels = paper_figures.draw_panels(table)
-    cards = paper_figures.read_cards(table, folder)
-    gains = gain_figure(table)
-    first = panels or ((gains,) if gains is not None else ())
-    blocks: list[Block] = [Cards(row) for row in cards]
-    sections = [Section("Images and answers", tuple(blocks), is_open=True)] if blocks else []
-    if panels and gains is not None:
-        sections.append(Section("Gains", (Figures((gains,)),)))
+    figure, gains = paper_figure(table, folder), gain_figure(table)
+    first = figure or gains
+    sections = []
+    if figure is not None and gains is not None:
+        sections.append(Section("Gains", ((gains,),)))
     if table.rows:
         numbers = number_table(table)
         is_open = len(numbers.rows) <= _MOST_OPEN
         sections.append(Section("Numbers", (numbers,), is_open, printed=True))
-    remarks = tuple(map(Paragraph, map(sentence, table.notes)))
-    if remarks:
-        sections.append(Section("Notes", remarks, printed=True))
+    if table.notes:
+        sections.append(Section("Notes", tuple(map(sentence, table.notes)), printed=True))
     sections.append(Section("Made with", (environment_table([table.environment]),)))
     footer = f"Made by softaug from {table.name}.json beside this page."
     if _has_paper(table):
@@ -79,9 +72,9 @@ def paper_page(table: CollectedTable, folder: Path) -> Page:
     return Page(
         title=f"{format_name(table.name)}. {table.title}",
         lead=_lead(table),
-        figures=first,
+        figures=() if first is None else (first,),
         findings=write_findings(table),
-        cautions=_cautions(table, mark),
+        cautions=_cautions(table, folder),
         sections=tuple(sections),
         footer=footer,
     )
@@ -99,13 +92,8 @@ def format_name(name: str) -> str:
 def _lead(table: CollectedTable) -> str:
     if not table.rows and not table.runs:
         return "From the paper’s equations alone: nothing was run for it."
-    return f"Scale “{table.scale}”. {_describe_runs(table)}".rstrip()
-
-
-def _describe_runs(table: CollectedTable) -> str:
-    """Say what was really run: networks, data, epochs."""
-    ran = dict.fromkeys(row.ran for row in table.rows if row.ran)
-    return f"What was run: {'; '.join(ran)}." if ran else ""
+    ran = "; ".join(dict.fromkeys(row.ran for row in table.rows if row.ran))
+    return f"Scale “{table.scale}”. {f'What was run: {ran}.' if ran else ''}".rstrip()
 
 
 # The table.
@@ -115,7 +103,7 @@ def number_table(table: CollectedTable) -> Table:
     """Tabulate the rows, a group for each group and measure in the file's order."""
     rows = table.rows
     reasons = [cell.why for row in rows for cell in row.cells if cell.why]
-    marks = {why: _letter(place) for place, why in enumerate(dict.fromkeys(reasons))}
+    marks = dict(zip(dict.fromkeys(reasons), ascii_letters, strict=False))
     columns, groups = _columns(table), dict[str, list[tuple[Cell, ...]]]()
     for group in dict.fromkeys(row.group for row in rows):
         for row in (row for row in rows if row.group == group):
@@ -128,7 +116,7 @@ def number_table(table: CollectedTable) -> Table:
         table.name,
         format_name(table.name),
         columns,
-        tuple(RowGroup(heading, tuple(found)) for heading, found in groups.items()),
+        groups,
         _explain(table),
         tuple((mark, sentence(why)) for why, mark in marks.items()),
     )
@@ -139,8 +127,8 @@ def _columns(table: CollectedTable) -> tuple[Column, ...]:
     if not _has_paper(table):
         return Column("Row"), Column("Ours"), Column("Runs"), Column(_GAINS)
     difference = () if _is_trial(table) else (Column("Ours − paper’s"),)
-    gains = (Column("paper’s", under=_GAINS), Column("ours", under=_GAINS, ours=True))
     ours = (Column("Ours", ours=True), Column("Runs"))
+    gains = (Column("Gain, paper’s"), Column("Gain, ours", ours=True))
     return Column("Row"), Column("Paper’s"), *ours, *difference, *gains
 
 
@@ -151,16 +139,6 @@ def _has_paper(table: CollectedTable) -> bool:
 def _is_trial(table: CollectedTable) -> bool:
     """Whether the runs only show that every row can be run."""
     return table.scale == "smoke"
-
-
-def _letter(place: int) -> str:
-    """Count a, b, ... z, aa, ab, ...
-
-    >>> [_letter(place) for place in (0, 25, 26)]
-    ['a', 'z', 'aa']
-    """
-    rest, last = divmod(place, 26)
-    return (_letter(rest - 1) if rest else "") + chr(ord("a") + last)
 
 
 def _heading(group: str, cell: CollectedCell) -> str:
@@ -177,14 +155,14 @@ def _row_cells(
     ended = count_ended(cell)
     gain = Cell(NONE)
     if ours is not None:
-        gain = Cell(with_error(format_signed(ours.mean), ours.se), ours.mean)
+        gain = Cell(with_error(format_signed(ours.mean), ours.se))
     measured = "quoted, not run" if row.quoted is not None else format_ours(cell)
     mean = None if cell.ours is None else cell.ours.mean
     paper = None if cell.paper is None else cell.paper.value
     return {
-        "Paper’s": Cell(format_published(cell.paper), paper),
-        "Ours": Cell(measured, mean, note=mark),
-        "Runs": Cell(NONE) if ended is None else Cell(f"{ended[0]} of {ended[1]}", ended[0]),
+        "Paper’s": Cell(format_published(cell.paper)),
+        "Ours": Cell(measured, note=mark),
+        "Runs": Cell(NONE if ended is None else f"{ended[0]} of {ended[1]}"),
         "Ours − paper’s": _signed_cell(None if mean is None or paper is None else mean - paper),
         "Gain, paper’s": _signed_cell(theirs),
         "Gain, ours": gain,
@@ -193,7 +171,7 @@ def _row_cells(
 
 
 def _signed_cell(value: float | None) -> Cell:
-    return Cell(NONE) if value is None else Cell(format_signed(value), value)
+    return Cell(NONE if value is None else format_signed(value))
 
 
 def _source(row: CollectedRow) -> str:
@@ -205,7 +183,6 @@ def _source(row: CollectedRow) -> str:
 
 
 def _explain(table: CollectedTable) -> str:
-    """Explain the columns."""
     both = "; the paper’s from its printed means, ours" if _has_paper(table) else ","
     found = (
         "Ours: mean ± standard error over seeds. Runs: ended of planned ones. Gain: points better "
@@ -231,36 +208,33 @@ def _explain(table: CollectedTable) -> str:
 def gain_figure(table: CollectedTable) -> Figure | None:
     """Draw bars of the paper's gain and ours for each row that has one."""
     groups: dict[str, list[GainRow]] = {}
-    for label, heading, paper, ours in _list_gains(table):
-        if paper is not None or ours is not None:
-            mean, se = (None, None) if ours is None else (ours.mean, ours.se)
-            groups.setdefault(heading, []).append(GainRow(label, paper, mean, se))
+    for heading, row in _list_gains(table):
+        groups.setdefault(heading, []).append(row)
     if not groups:
         return None
-    ours_label = "ours, a trial" if _is_trial(table) else "ours"
     bars = [f"{row.label}: {_describe_gain(row)}" for rows in groups.values() for row in rows]
     alt = f"Gains over the baseline row in points. {'; '.join(bars)}."
     caption = "Points better than the baseline row; to the right is better."
     if _has_paper(table):
         caption += " Hatched: the paper’s."
     height = 62 + 32 * len(groups) + 15 * len(bars)
-    draw = partial(charts.draw_gains, groups, ours_label)
-    return Figure(f"{table.name}-gains", alt, caption, draw, height, wide=720)
+    draw = partial(charts.draw_gains, groups, "ours, a trial" if _is_trial(table) else "ours")
+    return Figure(f"{table.name}-gains", alt, caption, draw, height, WIDE)
 
 
-def _list_gains(
-    table: CollectedTable,
-) -> Iterator[tuple[str, str, float | None, Estimate | None]]:
-    """List label and heading of every cell with the paper's gain and ours."""
+def _list_gains(table: CollectedTable) -> Iterator[tuple[str, GainRow]]:
+    """List every cell that has a gain, the paper's or ours, with the heading it is under."""
     for row in table.rows:
         for cell in row.cells:
-            heading = _heading(row.group, cell).removesuffix(", %")
-            yield row.label, heading, *find_gains(row, cell, table.rows)
+            paper, ours = find_gains(row, cell, table.rows)
+            if paper is not None or ours is not None:
+                heading = _heading(row.group, cell).removesuffix(", %")
+                yield heading, GainRow(row.label, paper, ours)
 
 
 def _describe_gain(row: GainRow) -> str:
     paper = "" if row.paper is None else f"the paper’s {format_signed(row.paper)}"
-    ours = "" if row.ours is None else f"ours {format_signed(row.ours)}"
+    ours = "" if row.ours is None else f"ours {format_signed(row.ours.mean)}"
     return ", ".join(filter(None, (paper, ours)))
 
 
@@ -269,17 +243,17 @@ def write_findings(table: CollectedTable) -> tuple[str, ...]:
     if _is_trial(table) and table.rows:
         return ("A trial that every row can be run; its numbers are no evidence.",)
     gains = list(_list_gains(table))
-    ours = [(label, what, gain) for label, what, _, gain in gains if gain is not None]
+    ours = [(what, row.label, row.ours) for what, row in gains if row.ours is not None]
     if not ours:
         return ("No gain of ours can be shown yet.",) if gains else ()
-    label, what, largest = max(ours, key=lambda one: abs(one[2].mean))
+    what, label, largest = max(ours, key=lambda one: abs(one[2].mean))
     found = [
         f"Our largest difference to a baseline row: {label}, {what}, "
         f"{with_error(format_signed(largest.mean), largest.se)} points."
     ]
-    both = [(theirs, gain.mean) for _, _, theirs, gain in gains if theirs and gain is not None]
+    both = [row.paper * row.ours.mean for _, row in gains if row.paper and row.ours]
     if both:
-        same = sum(1 for theirs, mean in both if theirs * mean > 0)
+        same = sum(product > 0 for product in both)
         found.append(
             f"Of {plural(len(both), 'gain')} that the paper has too, {same} "
             f"{'has' if same == 1 else 'have'} the paper’s direction here."
@@ -287,8 +261,9 @@ def write_findings(table: CollectedTable) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _cautions(table: CollectedTable, mark: str) -> tuple[str, ...]:
-    found = [sentence(mark) if mark else ""]
+def _cautions(table: CollectedTable, folder: Path) -> tuple[str, ...]:
+    progress = describe_progress(table, folder)
+    found = [progress] if progress else []
     if table.scale != "paper" and table.rows:
         if _OF_PAPER.fullmatch(table.name) is None:
             found.append("A study of ours: the paper has no numbers for it.")
@@ -297,23 +272,23 @@ def _cautions(table: CollectedTable, mark: str) -> tuple[str, ...]:
                 f"Scale “{table.scale}”: smaller networks, data or budgets than the paper’s, so "
                 "the difference to the paper is not like for like. Compare the gains."
             )
-    return tuple(caution for caution in found if caution)
+    return tuple(found)
 
 
 def describe_progress(table: CollectedTable, folder: Path) -> str:
-    """Say how much is missing, such as "partial: 3 of 12 runs"; "" where nothing is."""
+    """Say how much is missing, such as "Partial: 3 of 12 runs."; "" where nothing is."""
     if table.complete:
         return ""
     done, planned = count_runs(table)
     if table.runs:
-        done, planned = len(paper_figures.find_evaluations(table, folder)), len(table.runs)
+        done, planned = len(find_evaluations(table, folder)), len(table.runs)
     told = f"{done} of {planned} runs" if planned else "no run has finished yet"
     lost: dict[str, int] = {}
     for recipe, cell in run_cells(table):
         lost[recipe] = max(lost.get(recipe, 0), count_lost(cell))
     lacking = sum(cell.state == "no data" for row in table.rows for cell in row.cells)
     told += f"; diverged: {sum(lost.values())}" if any(lost.values()) else ""
-    return f"partial: {told}" + (f"; numbers without data: {lacking}" if lacking else "")
+    return f"Partial: {told}{f'; numbers without data: {lacking}' if lacking else ''}."
 
 
 # Files
@@ -327,28 +302,25 @@ def write_paper_table(file: Path) -> list[Path]:
     """
     table = schema.read(file, CollectedTable)
     page = paper_page(table, file.parent)
-    mark = describe_progress(table, file.parent)
-    figure = paper_figures.print_figure(table, file.parent)
-    picture = (f"{table.name}.png", figure.alt) if figure else ()
-    found = {
-        "md": render_markdown(page, *picture).encode(errors="replace"),
-        "tex": _render_latex(table, file.parent, page, mark).encode(errors="replace"),
-        "html": render_html(page).encode(errors="replace"),
+    figure = paper_figure(table, file.parent)
+    pictures = [f"{table.name}.png"] if figure else []
+    texts = {
+        "md": render_markdown(page, pictures),
+        "tex": _render_latex(table, page, figure),
+        "html": render_html(page),
     }
+    found = {kind: text.encode(errors="replace") for kind, text in texts.items()}
     if figure is not None:
-        found |= print_files(figure, mark)
+        found |= figure_files(figure, ("pdf", "png"))
     return [write_bytes(content, file.with_suffix(f".{kind}")) for kind, content in found.items()]
 
 
-def _render_latex(table: CollectedTable, folder: Path, page: Page, mark: str) -> str:
+def _render_latex(table: CollectedTable, page: Page, figure: Figure | None) -> str:
     """Return a figure where there is one, or will be; else a table."""
-    title, progress = f"{table.title.rstrip('.')}.", sentence(mark) if mark else ""
-    figure = paper_figures.print_figure(table, folder)
-    if figure is not None:
-        caption = f"{title} {figure.caption} {progress}"
-        return latex.render_figure(table.name, caption, wide=figure.width == paper_figures.PAGE)
-    if table.name.startswith("figure"):
-        return latex.render_figure(table.name, f"{title} {progress}", wide=False, drawn=False)
+    title = f"{table.title.rstrip('.')}."
+    if figure is not None or table.name.startswith("figure"):
+        parts = [title, figure.caption if figure else "", *page.cautions[:1]]
+        return latex.render_figure(table.name, " ".join(filter(None, parts)), figure)
     remarks = [*page.cautions, *map(sentence, table.notes)]
     return latex.render_table(number_table(table), title, remarks)
 

@@ -1,6 +1,7 @@
-"""Figures of the paper: panel by panel for the page, and whole for print."""
+"""Figures of the paper, as the page shows them and a paper prints them."""
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,118 +12,62 @@ from matplotlib.lines import Line2D
 
 from softaug.lab import schema
 from softaug.lab.report import charts
-from softaug.lab.report.charts import Line, Target
+from softaug.lab.report.charts import PAPER, literal, mark_percent
 from softaug.lab.report.evaluation import comparison_of_one
-from softaug.lab.report.evaluation_figures import answers_figure, occluded_cards, whole_cards
-from softaug.lab.report.model import Card, Colors, Figure, capitalize, slug
+from softaug.lab.report.examples import answers_figure, occluded_cards, whole_cards
+from softaug.lab.report.model import WIDE, Colors, Figure, capitalize, one_line
 from softaug.lab.report.paper_numbers import format_ours, format_published, measure_words
 from softaug.lab.report.style import INK, MARKERS
-from softaug.lab.schema import CollectedPanel, CollectedTable, CropDraws, Evaluation
+from softaug.lab.schema import Arm, CollectedPanel, CollectedTable, CropDraws, Evaluation
 from softaug.softening import confidence, retained
 
-COLUMN, PAGE = 3.25 * 72, 6.875 * 72  # points: one and two columns of the paper
+_COLUMN = 340  # points: a panel alone, which a paper shows in one column
 
 
-def draw_panels(table: CollectedTable) -> tuple[Figure, ...]:
-    """Return the panels of a figure as the page shows them; none for tables."""
+def paper_figure(table: CollectedTable, folder: Path) -> Figure | None:
+    """Return the figure of a collected file in `folder`; None for tables and before any run."""
     if table.panels:
-        return tuple(_panel(index, table) for index in range(len(table.panels)))
+        return _panels(table)
     if table.crops:
-        return tuple(_crop(index, table) for index in range(len(table.crops)))
-    return (_targets(), _curves()) if table.name == "figure2" else ()
-
-
-def _alone(draw: Callable[..., None], *data: object) -> Callable[[MplFigure, Colors], None]:
-    """Return what draws a panel on a figure of its own."""
-    return lambda figure, colors: draw(*data, figure.add_subplot(), colors)
-
-
-def print_figure(table: CollectedTable, folder: Path) -> Figure | None:
-    """Return the whole figure for print; None for tables and before any run."""
-    panels = draw_panels(table)
-    draw: Callable[[MplFigure, Colors], None]
-    if table.panels:
-        wide = len(panels) > 1
-        draw, size = partial(_draw_line_panels, table), (PAGE, 173) if wide else (COLUMN, 209)
-    elif table.crops:
-        draw, size = partial(_draw_crops, table), (PAGE, 230)
-    elif table.name == "figure2":
-        draw, size = _draw_softening, (PAGE, 187)
-    else:
-        rows = read_cards(table, folder)
-        if not rows:
-            return None
-        chance = " One run each. The images were drawn at random once for all runs, not chosen."
-        found = answers_figure(table.name, rows, PAGE)
-        return Figure(found.name, found.alt, found.caption + chance, found.draw, found.height, PAGE)
-    alt = " ".join(panel.alt for panel in panels)
-    caption = " ".join(dict.fromkeys(panel.caption for panel in panels))
-    return Figure(table.name, alt, caption, draw, size[1], size[0])
+        return _crops(table)
+    return _softening() if table.name == "figure2" else _answers(table, folder)
 
 
 # Figures 3 and 5, studies by budget: lines with error bars.
 
 
-def _lines(panel: CollectedPanel) -> list[Line]:
-    return [Line(line.label, line.x, line.mean, line.se, line.paper) for line in panel.lines]
-
-
-def _panel(index: int, table: CollectedTable) -> Figure:
-    panel = table.panels[index]
-    lines = _lines(panel)
-
-    def draw(figure: MplFigure, colors: Colors) -> None:
-        axes = figure.add_subplot()
-        _draw_line_panel(panel, table, axes, colors)
-        charts.add_legend_above(figure, *charts.legend_entries(axes))
-
-    means = []
-    for line in lines:
-        points = zip(line.x, line.mean, strict=True)
-        shown = [f"{mean:.2f} at {x:g}" for x, mean in points if mean is not None]
-        means.append(f"{line.label}: {', '.join(shown) or 'no run yet'}")
-    alt = f"{panel.title}: {panel.y_label} by {panel.x_label}. {'; '.join(means)}."
+def _panels(table: CollectedTable) -> Figure:
+    told = []
+    for panel in table.panels:
+        lines = []
+        for line in panel.lines:
+            points = zip(line.x, line.mean, strict=True)
+            shown = [f"{mean:.2f} at {x:g}" for x, mean in points if mean is not None]
+            lines.append(f"{line.label}: {', '.join(shown) or 'no run yet'}")
+        told.append(f"{panel.title}: {panel.y_label} by {panel.x_label}. {'; '.join(lines)}.")
     caption = "Bars: ± one standard error over seeds; points without a bar are single runs."
-    if any(line.has_paper for part in table.panels for line in _lines(part)):
+    if any(charts.has_paper(line) for panel in table.panels for line in panel.lines):
         caption += " Hollow marks: the paper’s numbers."
-    name = f"panel-{index}-{slug(panel.title)}"
-    return Figure(name, alt, caption, draw, 215 + 8 * len(lines))
+    width, height = (WIDE, 260) if len(table.panels) > 1 else (_COLUMN, 290)
+    draw = partial(_draw_panels, table.panels)
+    return Figure(table.name, " ".join(told), caption, draw, height, width)
 
 
-def _draw_line_panel(
-    panel: CollectedPanel, table: CollectedTable, axes: Axes, colors: Colors
-) -> None:
-    """Draw a panel on the scale of all panels that measure the same."""
-    alike = [part for part in table.panels if part.y_label == panel.y_label]
-    ends = charts.find_limits([line for part in alike for line in _lines(part)])
-    charts.draw_lines(axes, _lines(panel), colors)
-    axes.set(title=charts.literal(panel.title), xlabel=charts.literal(panel.x_label))
-    axes.set_ylabel(charts.literal(panel.y_label))
-    axes.set_ylim(ends)
-    if ends[0] < 0 < ends[1]:
-        axes.axhline(0, color=INK, linewidth=0.8)
-
-
-_LEGEND: dict[str, Any] = {"handlelength": 2.4, "handletextpad": 0.4, "columnspacing": 0.8}
-
-
-def _draw_line_panels(table: CollectedTable, figure: MplFigure, colors: Colors) -> None:
-    panels = table.panels
+def _draw_panels(panels: Sequence[CollectedPanel], figure: MplFigure, colors: Colors) -> None:
+    """Draw panels side by side; those that measure the same have one scale."""
     every = figure.subplots(1, len(panels), squeeze=False)[0]
-    one_legend = len({tuple(line.label for line in panel.lines) for panel in panels}) == 1
     for index, (axes, panel) in enumerate(zip(every, panels, strict=True)):
-        _draw_line_panel(panel, table, axes, colors)
-        if not one_legend:
-            below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.24)}
-            axes.legend(*charts.legend_entries(axes), ncols=2, **below, **_LEGEND)
+        axes.sharey(every[[part.y_label for part in panels].index(panel.y_label)])
+        charts.draw_lines(axes, panel.lines, colors)
+        axes.set(title=literal(panel.title), xlabel=literal(panel.x_label))
+        if axes.get_ylim()[0] < 0:
+            axes.axhline(0, color=INK, linewidth=0.8)
         if index and panel.y_label == panels[index - 1].y_label:
-            axes.set_ylabel("")
             axes.tick_params(labelleft=False)
-    if one_legend:
-        handles, labels = charts.legend_entries(every[0])
-        entry = 0.55 + 0.06 * max(map(len, labels), default=0)  # inches: a line, and small letters
-        columns = max(1, min(len(labels), int(figure.get_figwidth() / entry)))
-        figure.legend(handles, labels, loc="outside lower center", ncols=columns, **_LEGEND)
+        else:
+            axes.set_ylabel(literal(panel.y_label))
+        below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2)}
+        axes.legend(*charts.legend_entries(axes), ncols=2, columnspacing=0.8, **below)
 
 
 # Figure 1: where crops land.
@@ -135,24 +80,25 @@ def opacity(share: float) -> float:
     return _PALEST + (1 - _PALEST) * share
 
 
-def _crop(index: int, table: CollectedTable) -> Figure:
-    crop = table.crops[index]
-    errors = "; ".join(_error_lines(table, crop))
-    most = max((abs(part) for offset in crop.offsets for part in offset), default=0)
-    least = min(crop.confidence, default=1.0)
-    alt = (
-        f"{crop.label}: offsets up to {most:g} of {crop.size} pixels, targets keep at least "
-        f"{100 * least:.0f} % confidence. {errors}."
-    )
+def _crops(table: CollectedTable) -> Figure:
+    told = []
+    for crop in table.crops:
+        most = max((abs(part) for offset in crop.offsets for part in offset), default=0)
+        least = min(crop.confidence, default=1.0)
+        told.append(
+            f"{crop.label}: {len(crop.offsets)} offsets up to {most:g} of {crop.size} pixels, "
+            f"targets keep at least {100 * least:.0f} % confidence. "
+            f"{'; '.join(_error_lines(table, crop))}."
+        )
     caption = (
-        f"{crop.label}. {errors}. Offsets of {len(crop.offsets)} crops; a dot is the paler, the "
-        "less sure its target is. Inside the dashed line at least half of the image is visible."
+        "Offsets of crops; a dot is the paler, the less sure its target is. Inside the dashed "
+        "line at least half of the image is visible."
     )
-    return Figure(f"offsets-{index}", alt, caption, _alone(_draw_crop, crop, index), 260)
+    draw = partial(_draw_crops, table)
+    return Figure(table.name, " ".join(told), caption, draw, 330, WIDE)
 
 
 def _error_lines(table: CollectedTable, crop: CropDraws) -> list[str]:
-    """Write what is measured of a row, ours and the paper's."""
     cells = [cell for row in table.rows if row.label == crop.label for cell in row.cells]
     if not cells:
         return []
@@ -161,30 +107,69 @@ def _error_lines(table: CollectedTable, crop: CropDraws) -> list[str]:
     return [words, f"ours: {format_ours(cells[0])}", f"paper’s: {theirs}"]
 
 
-def _draw_crop(crop: CropDraws, index: int, axes: Axes, colors: Colors) -> None:
-    alphas = [opacity(share) for share in crop.confidence]
-    look = {"marker": MARKERS[index % len(MARKERS)], "color": colors(index), "s": 4.0}
-    charts.draw_offsets(axes, crop.offsets, crop.size, {**look, "alpha": alphas})
-    axes.set_title(charts.literal(crop.label))
-
-
 def _draw_crops(table: CollectedTable, figure: MplFigure, colors: Colors) -> None:
-    every = figure.subplots(1, len(table.crops), squeeze=False)[0]
+    every = figure.subplots(1, len(table.crops), squeeze=False, sharey=True)[0]
     for index, (axes, crop) in enumerate(zip(every, table.crops, strict=True)):
-        _draw_crop(crop, index, axes, colors)
-        below = "\n".join(charts.literal(line) for line in _error_lines(table, crop))
+        alphas = [opacity(share) for share in crop.confidence]
+        look = {"marker": MARKERS[index % len(MARKERS)], "color": colors(index), "s": 8.0}
+        draw_offsets(axes, crop.offsets, crop.size, {**look, "alpha": alphas})
+        axes.set_title(literal(crop.label))
+        below = "\n".join(literal(line) for line in _error_lines(table, crop))
         axes.set_xlabel(f"dx, pixels to the right\n\n{below}")
-        if index:
-            axes.set_ylabel("")
-    dot: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": INK, "markersize": 3.5}
-    handles = [
-        Line2D([], [], alpha=opacity(share), label=f"target {100 * share:.0f} % sure", **dot)
-        for share in (1.0, 0.5, 0.0)
-    ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+    every[0].set_ylabel("dy, pixels down")
+    dot: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": INK, "markersize": 4}
+    shares = (1.0, 0.5, 0.0)
+    handles = [Line2D([], [], alpha=opacity(share), **dot) for share in shares]
+    labels = [f"target {100 * share:.0f} % sure" for share in shares]
+    charts.add_legend_above(figure, handles, labels)
+
+
+# A dot is moved within its pixel by these steps of the R2 sequence, which fills a square evenly.
+_STEPS = (0.7548776662466927, 0.5698402909980532)
+
+
+def draw_offsets(
+    axes: Axes, offsets: Sequence[Sequence[float]], size: int, look: Mapping[str, Any]
+) -> None:
+    """Draw a dot for each offset (right, down), and the line of half visibility."""
+    steps = [step / 50 for step in range(51)]
+    arc = [(size * t / 2, size * (1 - 0.5 / (1 - t / 2))) for t in steps]
+    for right, down in ((1, 1), (1, -1), (-1, 1), (-1, -1)):  # (1 - |dx|/size)(1 - |dy|/size) = 1/2
+        xs, ys = [right * x for x, _ in arc], [down * y for _, y in arc]
+        axes.plot(xs, ys, color=INK, linewidth=1, linestyle="--")
+    moved = [[(number * step) % 1 - 0.5 for step in _STEPS] for number in range(len(offsets))]
+    pairs = zip(offsets, moved, strict=True)
+    dots = [(x + 0.8 * right, y + 0.8 * down) for (x, y), (right, down) in pairs]
+    axes.scatter([x for x, _ in dots], [y for _, y in dots], linewidths=0, **look)
+    ticks, limit = [-size, -size // 2, 0, size // 2, size], size + 1
+    axes.set(xlim=(-limit, limit), ylim=(limit, -limit), xticks=ticks, yticks=ticks)
+    axes.set_aspect("equal")
 
 
 # Figure 2: from the equations alone.
+
+_CLASSES, _TRUE = 10, 3  # as many bars as can be told apart
+
+
+@dataclass(frozen=True)
+class Target:
+    """How a sample enters the loss: confidence of its target, weight of its loss."""
+
+    name: str
+    confidence: float
+    weight: float
+    softened: bool = True
+
+    @property
+    def probabilities(self) -> list[float]:
+        """Probabilities of the classes: the rest is spread evenly over the wrong ones.
+
+        >>> Target("soft target", 0.64, 1.0).probabilities[2:5]
+        [0.04, 0.64, 0.04]
+        """
+        rest = (1 - self.confidence) / (_CLASSES - 1)
+        return [self.confidence if place == _TRUE else rest for place in range(_CLASSES)]
+
 
 _CONFIDENCE, _ALPHA = 0.6, 0.1  # the paper's example; a usual label smoothing
 TARGETS = (  # equations 2 to 6 of the paper
@@ -194,7 +179,8 @@ TARGETS = (  # equations 2 to 6 of the paper
     Target("soft weight", 1.0, _CONFIDENCE),
     Target("soft target\nand weight", _CONFIDENCE, _CONFIDENCE),
 )
-_KS, _NUM_CLASSES = (1, 2, 3, 4), 100
+_DASHES = {1: ":", 2: "-", 3: "-.", 4: "--"}  # by k
+_NUM_CLASSES = 100
 _VISIBLE = [step / 100 for step in range(101)]
 
 
@@ -207,45 +193,58 @@ def softening_curve(k: int) -> list[float]:
     return [confidence(retained(visible, k), _NUM_CLASSES) for visible in _VISIBLE]
 
 
-def _targets() -> Figure:
+def _softening() -> Figure:
     shown = "; ".join(
-        f"{' '.join(one.name.split())}: true class {100 * one.confidence:.0f} %, weight "
-        f"{one.weight:g}"
+        f"{one_line(one.name)}: true class {100 * one.confidence:.0f} %, weight {one.weight:g}"
         for one in TARGETS
+    )
+    halves = ", ".join(f"{softening_curve(k)[50]:.2f} for k = {k}" for k in _DASHES)
+    alt = (
+        f"Targets over ten classes, as bars. {shown}. Softening curves: the target's confidence "
+        "rises with the visible share of the image, earlier for larger k. Half visible it is "
+        f"{halves}."
     )
     caption = (
         f"What softens, for an image that keeps a confidence of {100 * _CONFIDENCE:.0f} %: the "
         f"target, the weight of its loss, or both. Label smoothing (here by {_ALPHA:g}) is the "
-        "same for every image."
+        f"same for every image. How much: confidence = 1 − (1 − 1/{_NUM_CLASSES})(1 − visible)ᵏ "
+        f"for {_NUM_CLASSES} classes. A larger k forgives more."
     )
-    alt = f"Targets over ten classes, as bars. {shown}."
-    return Figure("targets", alt, caption, _alone(charts.draw_targets, TARGETS), 250)
-
-
-def _curves() -> Figure:
-    curves = {k: softening_curve(k) for k in _KS}
-    halves = ", ".join(f"{values[50]:.2f} for k = {k}" for k, values in curves.items())
-    alt = (
-        "Softening curves: the target's confidence rises with the visible share of the image, "
-        f"earlier for larger k. Half visible it is {halves}."
-    )
-    caption = (
-        f"How much: confidence = 1 − (1 − 1/{_NUM_CLASSES})(1 − visible)ᵏ for {_NUM_CLASSES} "
-        "classes. A larger k forgives more."
-    )
-    draw = _alone(charts.draw_softening, _VISIBLE, curves)
-    return Figure("curves", alt, caption, draw, 250)
+    return Figure("figure2", alt, caption, _draw_softening, 280, WIDE)
 
 
 def _draw_softening(figure: MplFigure, colors: Colors) -> None:
+    """Draw a row of bars for each target; then confidence by visible share for each k."""
     left, right = figure.subplots(1, 2, width_ratios=(1.1, 1))
-    charts.draw_targets(TARGETS, left, colors)
-    charts.draw_softening(_VISIBLE, {k: softening_curve(k) for k in _KS}, right, colors)
+    for floor, target in enumerate(reversed(TARGETS)):
+        bars = [0.72 * share for share in target.probabilities]
+        look: dict[str, Any] = {
+            "facecolor": colors(2) if target.softened else "none",
+            "edgecolor": INK,
+        }
+        left.bar(range(_CLASSES), bars, 0.72, floor, linewidth=0.7, **look)
+        left.plot([-0.6, _CLASSES - 0.4], [floor, floor], color=INK, linewidth=0.7)
+        sure = f"{100 * target.confidence:.0f} %"
+        left.annotate(sure, (_TRUE + 0.55, floor + 0.72 * target.confidence), va="top")
+        left.annotate(f"weight {target.weight:g}", (_CLASSES - 0.4, floor + 0.36), ha="right")
+    names = [target.name for target in reversed(TARGETS)]
+    left.set_yticks([floor + 0.25 for floor in range(len(TARGETS))], names)
+    left.set_xticks([_TRUE], ["true class"])
+    left.set(xlim=(-0.8, _CLASSES - 0.2), ylim=(-0.12, len(TARGETS) - 0.1), xlabel="ten classes")
+    left.spines[:].set_visible(False)
+    left.grid(visible=False)
+    for k, dash in _DASHES.items():
+        label = f"k = {k}" + (f" ({PAPER})" if k == 2 else "")
+        color, width = (colors(2), 2.6) if k == 2 else (INK, 1.2)
+        right.plot(_VISIBLE, softening_curve(k), dash, color=color, linewidth=width, label=label)
+    right.set(xlabel="visible share of the image, %", ylabel="confidence of the target, %")
+    right.set(xlim=(0, 1), ylim=(0, 1.02))
+    mark_percent(right.xaxis, right.yaxis)
+    right.legend(loc="lower right", handlelength=3)
 
 
 # Figures 4, 6 and 7: images with answers.
 
-_ACROSS = 6  # whole images beside each other
 _OCCLUDED_ROWS = {"figure4": slice(0, 3), "figure7": slice(3, None)}
 
 
@@ -257,19 +256,21 @@ def find_evaluations(table: CollectedTable, folder: Path) -> dict[str, Path]:
     return {label: file for label, file in files.items() if file.is_file()}
 
 
-def read_cards(table: CollectedTable, folder: Path) -> list[tuple[Card, ...]]:
-    """Read the images that the runs kept, with the answers of those that are evaluated."""
-    arms = []
-    first: Evaluation | None = None
+def _answers(table: CollectedTable, folder: Path) -> Figure | None:
+    """Draw the images that the runs kept, with the answers of those that are evaluated."""
+    arms: list[Arm] = []
     for label, file in find_evaluations(table, folder).items():
-        evaluation = schema.read(file, Evaluation)
-        first = first or evaluation
-        schema.check_comparable(evaluation, first)
-        (arm,) = comparison_of_one(evaluation).arms
+        (arm,) = comparison_of_one(schema.read(file, Evaluation)).arms
         arms.append(arm.model_copy(update={"name": label}))
+        schema.check_comparable(arm.evaluations[0], arms[0].evaluations[0])
     if not arms:
-        return []
+        return None
     if table.name in _OCCLUDED_ROWS:
-        return [tuple(row) for row in occluded_cards(arms)[_OCCLUDED_ROWS[table.name]]]
-    whole = whole_cards(arms)
-    return [tuple(whole[at : at + _ACROSS]) for at in range(0, len(whole), _ACROSS)]
+        rows = occluded_cards(arms)[_OCCLUDED_ROWS[table.name]]
+    else:
+        rows = whole_cards(arms)
+    if not rows:
+        return None
+    found = answers_figure(table.name, rows, arms)
+    chance = " One run each. The images were drawn at random once for all runs, not chosen."
+    return replace(found, caption=found.caption + chance)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from softaug.lab.evaluation.stats import estimate
-from softaug.lab.report.model import NONE
+from softaug.lab.report.model import NONE, format_number
 from softaug.lab.schema import (
     CollectedCell,
     CollectedRow,
@@ -81,16 +81,6 @@ def count_ended(cell: CollectedCell) -> tuple[int, int] | None:
     if found is None:
         return None
     return (cell.ours.n if cell.ours else 0) + count_diverged(cell), found.planned
-
-
-def format_number(value: float) -> str:
-    """Write a number as the paper rounds it, with a true minus sign.
-
-    >>> format_number(20.8), format_number(-0.001)
-    ('20.80', '0.00')
-    """
-    shown = f"{value:.2f}"
-    return (shown.removeprefix("-") if float(shown) == 0 else shown).replace("-", "−")
 
 
 def format_signed(value: float) -> str:

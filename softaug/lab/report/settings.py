@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 
-from softaug.lab.report.model import NONE, Block, Cell, Code, Paragraph, Section, Table, make_table
+from softaug.lab.report.model import NONE, Block, Cell, Code, Section, Table, make_table
 from softaug.lab.schema import Arm, Comparison, Environment
 
 _OWN = ("name", "seed")  # differ from run to run by design
@@ -35,13 +35,12 @@ def recipe_settings(arm: Arm) -> dict[str, list[str]]:
 def settings_section(comparison: Comparison) -> Section:
     """Build the last section: what differs, recipes, networks, commands, machines."""
     arms = comparison.arms
-    differing, shared = recipe_tables(arms)
+    differing = difference_table(arms)
     blocks: list[Block] = []
     if differing.rows:
         blocks.append(differing)
     elif len(arms) > 1:
-        blocks.append(Paragraph("The recipes differ in nothing but name and seed."))
-    blocks.append(Section("Settings that all runs share", (shared,)))
+        blocks.append("The recipes differ in nothing but name and seed.")
     for arm in arms:
         recipe = json.dumps(arm.evaluations[0].recipe, indent=2, ensure_ascii=False)
         blocks.append(Section(f"The whole recipe of {arm.name}", (Code(recipe),)))
@@ -49,41 +48,33 @@ def settings_section(comparison: Comparison) -> Section:
         "The commands that make these results again. Data sets are looked for in $SOFTAUG_DATA, "
         "else in a cache folder; --data-dir names another."
     )
-    blocks += [_member_table(arms), Paragraph(data), Code("\n".join(list_commands(comparison)))]
+    blocks += [_member_table(arms), data, Code("\n".join(list_commands(comparison)))]
     environments = [one.environment for arm in arms for one in arm.evaluations]
     blocks.append(environment_table([*environments, comparison.environment]))
     return Section("Settings, commands and machines", tuple(blocks))
 
 
-def recipe_tables(arms: Sequence[Arm]) -> tuple[Table, Table]:
-    """Tabulate settings in which arms, or seeds of one arm, differ; and those that all share."""
+def difference_table(arms: Sequence[Arm]) -> Table:
+    """Tabulate settings in which arms, or seeds of one arm, differ."""
     columns = [recipe_settings(arm) for arm in arms]
-    differing: list[list[Cell]] = []
-    shared: list[list[Cell]] = []
+    rows: list[list[Cell]] = []
     keys = dict.fromkeys(key for column in columns for key in column)
     for key in keys:
         if any(other.startswith(f"{key}.") for other in keys):
             continue  # a part that only some recipes have (mix): its own settings tell (mix.kind)
         values = [column.get(key, [NONE]) for column in columns]
-        if len({value for seeds in values for value in seeds}) == 1:
-            shared.append([Cell(key), Cell(values[0][0])])
-        else:
+        if len({value for seeds in values for value in seeds}) > 1:
             texts = (_by_seed(v, arm.seeds) for v, arm in zip(values, arms, strict=True))
-            differing.append([Cell(key), *map(Cell, texts)])
+            rows.append([Cell(key), *map(Cell, texts)])
     caption = (
         "A setting that differs between the seeds of an arm is given for each; "
         f"{NONE} where a recipe has no such part."
     )
     heads = ["Setting", *(arm.name for arm in arms)]
-    title = "Settings that differ"
-    return (
-        make_table("recipe-differences", title, heads, differing, caption),
-        make_table("recipe-shared", "Settings that all share", ["Setting", "Value"], shared, ""),
-    )
+    return make_table("settings", "Settings that differ", heads, rows, caption, heads)
 
 
 def _by_seed(values: Sequence[str], seeds: Sequence[int]) -> str:
-    """Write one value, or each seed's where they differ."""
     if len(set(values)) == 1:
         return values[0]
     both = zip(values, seeds, strict=True)
@@ -91,17 +82,15 @@ def _by_seed(values: Sequence[str], seeds: Sequence[int]) -> str:
 
 
 def _member_table(arms: Sequence[Arm]) -> Table:
-    """Tabulate every trained network: its folder, how long it trained, its weights."""
     rows = []
     for arm in arms:
         for member in (member for one in arm.evaluations for member in one.members):
             of_all = "" if member.finished else f" of {member.num_steps:,}"
-            steps = Cell(f"{member.step:,}{of_all}", member.step, (str(member.step),))
-            weights = Cell(member.weights_sha256[:12], csv=(member.weights_sha256,))
-            seed = Cell(str(member.seed), member.seed)
-            rows.append([Cell(arm.name), seed, steps, Cell(member.folder), weights])
-    heads = ["Arm", "Seed", "Steps", "Folder", "SHA-256 of the weights"]
-    return make_table("runs", "Trained networks", heads, rows, "")
+            steps = f"{member.step:,}{of_all}"
+            texts = (arm.name, str(member.seed), steps, member.folder, member.weights_sha256[:12])
+            rows.append(list(map(Cell, texts)))
+    words = ("Folder", "SHA-256 of the weights")
+    return make_table("runs", "Trained networks", ("Arm", "Seed", "Steps", *words), rows, "", words)
 
 
 def environment_table(environments: Sequence[Environment]) -> Table:
@@ -113,7 +102,7 @@ def environment_table(environments: Sequence[Environment]) -> Table:
         if key == "date" and len(values) > 1:
             values = [f"{min(values)} to {max(values)}"]
         rows.append([Cell(key), Cell("; ".join(values))])
-    return make_table("environment", "Made with", ["", "Value"], rows, "")
+    return make_table("environment", "Made with", ("", "Value"), rows, "", ("Value",))
 
 
 def list_commands(comparison: Comparison) -> list[str]:

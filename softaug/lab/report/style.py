@@ -1,4 +1,4 @@
-"""Colors and type of pages and figures, for light and dark paper and for print.
+"""Colors and type of pages and figures, for light and dark paper.
 
 Figures for the page are drawn in stand-in colors that become CSS variables, so that one SVG
 follows the reader's color scheme. Hues are those of Okabe and Ito, which color-blind readers can
@@ -46,7 +46,8 @@ _GRID_COLOR = PAGE[-1]
 
 INLINE: dict[str, Any] = {
     "svg.fonttype": "none",
-    "svg.hashsalt": "softaug",
+    "savefig.dpi": 120,  # of photographs inside
+    "svg.hashsalt": "softaug",  # else ids are random
     "font.family": "DejaVu Sans",  # for the layout only: the page's font takes its place
     "font.size": 9.5,
     "axes.titlesize": 9.5,
@@ -74,17 +75,9 @@ FILE = {
     **INLINE,
     "grid.color": _GRID_COLOR.light,
     "svg.fonttype": "path",
-    "savefig.facecolor": "white",
-}
-PRINT_LETTERS = 7.0  # points
-PRINT = {
-    **FILE,
+    "savefig.dpi": 200,
     "pdf.fonttype": 42,  # TrueType, embedded: text stays text, and publishers take it
-    "font.size": PRINT_LETTERS,
-    "axes.titlesize": PRINT_LETTERS + 0.5,
-    "legend.fontsize": PRINT_LETTERS,
-    "axes.linewidth": 0.6,
-    "grid.linewidth": 0.5,
+    "savefig.facecolor": "white",
 }
 
 
@@ -93,7 +86,7 @@ def page_color(index: int) -> str:
     return f"#0102f{index % len(SERIES)}"
 
 
-def print_color(index: int) -> str:
+def paper_color(index: int) -> str:
     """Return the color of the arm at `index` on light paper."""
     return SERIES[index % len(SERIES)].light
 

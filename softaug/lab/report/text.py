@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from softaug.lab.report.model import Cell, Page, Paragraph, Row, Table, one_line
+from softaug.lab.report.model import Cell, Page, Row, Table, one_line
 
 _BETWEEN = "  "
 
@@ -48,13 +48,13 @@ def _table(table: Table, width: int) -> Iterator[Text]:
         label = 0
     yield Text("")
     yield Text(table.title, "bold")
-    left = [table.is_text(place) for place in range(1, len(table.columns))]
+    left = [column.words for column in table.columns[1:]]
     for head in heads:
         yield Text(_align(" " * label, head, widths, left), "bold")
-    for group in table.groups:
-        if group.heading:
-            yield Text(group.heading, "bold")
-        for row in group.rows:
+    for heading, rows in table.groups.items():
+        if heading:
+            yield Text(heading, "bold")
+        for row in rows:
             if not label:
                 yield Text(_label(row))
             yield Text(_align(_label(row).ljust(label)[:label], texts(row), widths, left))
@@ -88,38 +88,34 @@ def _text(cell: Cell) -> str:
     return f"{text} [{cell.note}]" if cell.note else text
 
 
-def render_markdown(page: Page, picture: str = "", alt: str = "") -> str:
-    """Return the page as text, under the image file `picture` if there is one."""
+def render_markdown(page: Page, pictures: Sequence[str] = ()) -> str:
+    """Return the page as text, with its first figures under the names of their files."""
     parts = [f"# {escape(page.title)}", *(f"**{escape(caution)}**" for caution in page.cautions)]
-    if picture:
-        parts.append(f"![{escape(alt)}]({picture})")
+    for figure, file in zip(page.figures, pictures, strict=False):
+        parts.append(f"![{escape(figure.alt)}]({file})")
     parts += map(escape, page.findings)
     for section in page.sections:
         for block in section.blocks if section.printed else ():
             if isinstance(block, Table):
                 parts += _markdown_table(block)
-            elif isinstance(block, Paragraph):
-                parts.append(escape(block.text))
+            elif isinstance(block, str):
+                parts.append(escape(block))
     return "\n\n".join(parts) + "\n"
 
 
 def _markdown_table(table: Table) -> Iterator[str]:
     """Write a table for each group of rows, then caption and notes."""
     heads = [escape(column.title) for column in table.columns]
-    sides = [":--" if place == 0 or table.is_text(place) else "--:" for place in range(len(heads))]
-    for group in table.groups:
-        rows = [heads, sides, *map(_markdown_cells, group.rows)]
-        if group.heading:
-            yield f"**{escape(group.heading)}**"
-        yield "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+    sides = [":--", *(":--" if column.words else "--:" for column in table.columns[1:])]
+    for heading, rows in table.groups.items():
+        lines = [heads, sides, *(map(_markdown_cell, row) for row in rows)]
+        if heading:
+            yield f"**{escape(heading)}**"
+        yield "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
     if table.notes:
         yield "\n".join(f"- <sup>{mark}</sup> {escape(why)}" for mark, why in table.notes)
     if table.caption:
         yield escape(table.caption)
-
-
-def _markdown_cells(row: Row) -> list[str]:
-    return [_markdown_cell(cell) for cell in row]
 
 
 def _markdown_cell(cell: Cell) -> str:

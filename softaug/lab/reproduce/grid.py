@@ -145,7 +145,7 @@ class Grid:
                 opening = tuple(draw_soft_arm(run, self.options.data_dir))
                 page = write_report(out / COMPARISON, study.title, opening)
                 self.console.print()
-                print_findings(page.parent, self.console)
+                print_findings(out / COMPARISON, self.console)
                 yield page
 
     def _describe_problems(self, left: Sequence[PlannedRun]) -> list[str]:

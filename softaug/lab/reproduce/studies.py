@@ -23,8 +23,7 @@ from softaug.lab.recipes.paper_numbers import PaperCell, PaperRow, PaperTable
 from softaug.lab.recipes.paper_tables import ALL, all_tables, find_tables
 from softaug.lab.recipes.rows import change
 from softaug.lab.recipes.scale import Scale, at_scale
-from softaug.lab.report.charts import TrainingCrop
-from softaug.lab.report.evaluation_figures import crops_figure
+from softaug.lab.report.examples import Card, crops_figure
 from softaug.lab.report.model import Figure
 
 CELLS = (PaperCell("error"), PaperCell("ece"), PaperCell("error", "images 40 % hidden"))
@@ -162,11 +161,11 @@ def draw_soft_arm(arms: Mapping[str, AnyRecipe], data_dir: Path | None) -> Itera
         images, recipe, images.shape[-1], draws=NUM_CROPS, seed=0, num_classes=len(data.class_names)
     )
     farthest = [min(crops, key=lambda one: one.visible) for crops in versions]
-    crops = [
-        TrainingCrop(one.image.permute(1, 2, 0).numpy(), name, one.visible, one.confidence)
-        for one, name in zip(farthest, data.class_names, strict=False)
-    ]
-    yield crops_figure(label, crops)
+    cards = []
+    for one, name in zip(farthest, data.class_names, strict=False):
+        visible, target = f"visible {100 * one.visible:.0f} %", f"target {one.confidence:.2f}"
+        cards.append(Card(one.image.permute(1, 2, 0).numpy(), name, visible, (target,)))
+    yield crops_figure(label, cards)
 
 
 def find_by_name(names: Sequence[str], scale: Scale) -> list[PaperTable | Study]:

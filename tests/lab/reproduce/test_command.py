@@ -324,7 +324,7 @@ def test_the_demo_trains_evaluates_compares_and_names_its_page(tmp_path, monkeyp
     assert "soft crop against hard crop: error" in said.getvalue()
     [(title, crops)] = openings
     assert title == "Tiny"
-    assert re.search(r"Training images of soft crop.* 0 \d+ %, 0\.\d\d; 1 ", crops.alt)
+    assert re.search(r"'soft crop' is trained on.* 0, visible \d+ %: target 0\.\d\d; ", crops.alt)
     assert len(figure_files(crops)) == 2
     assert "digits-resnet8-soft-epochs1" in page.read_text()
     table = read(tmp_path / "demo.json")
