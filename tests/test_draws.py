@@ -152,19 +152,6 @@ def test_uniform_crop_draws_every_whole_offset_equally_often(most):
         assert stats.chisquare(found.numpy()).pvalue > 1e-3
 
 
-def test_crop_offsets_of_axes_and_samples_are_unrelated():
-    params = offsets(SoftCrop(sigma=0.3), 32, 32)
-    dx, dy = params.dx.double(), params.dy.double()
-    pairs = [
-        (dx, dy),
-        (dx.abs(), dy.abs()),
-        (dx[1:], dx[:-1]),
-        (dy[1:], dy[:-1]),
-        (dx[1:], dy[:-1]),
-    ]
-    assert max(correlation(*pair) for pair in pairs) < 4 / math.sqrt(NUM)
-
-
 def test_normal_field_is_standard_normal_without_pattern():
     field = draw_normal_field(torch.arange(50), 1000).double()
     assert stats.kstest(field.flatten().numpy(), "norm").pvalue > 1e-3

@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from softaug.checks import check_range, describe, refuse
+from softaug.checks import check_range, describe, is_real, refuse
 from softaug.draws import send, to_range
 from softaug.pixels import Fill, check_fill, make_fill
 from softaug.transforms.base import SoftTransform, Strength
@@ -163,8 +162,7 @@ def measure_visible(maps: Tensor, height: int, width: int) -> Tensor:
 
 def _check_range(who: str, name: str, value: Any, lengths: tuple[int, ...]) -> tuple[float, ...]:
     """(-d, d) for a number d >= 0, else pairs (low, high)."""
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    numbers = (-float(value), float(value)) if is_number else _read_numbers(value)
+    numbers = (-float(value), float(value)) if is_real(value) else _read_numbers(value)
     pairs = zip(numbers[::2], numbers[1::2], strict=False)
     if len(numbers) not in lengths or not all(-math.inf < a <= b < math.inf for a, b in pairs):
         refuse(who, f"{name} must be a number >= 0 or low <= high", describe(value))

@@ -95,13 +95,6 @@ AnyCurve = Curve | TableCurve
 Curves = Mapping[str, AnyCurve]
 
 
-def apply_curve(
-    curve: AnyCurve, strength: Tensor, visible: Tensor, label: Tensor | int | None = None
-) -> Tensor:
-    """Return what is retained after an operation that leaves `visible` in frame."""
-    return curve(strength.abs() if curve.of == "strength" else 1 - visible, label)
-
-
 def _make_naive(operation: Operation) -> Curve:
     """The crop's rule: of what is visible, or of the strength where all stays visible.
 

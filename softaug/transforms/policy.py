@@ -11,7 +11,7 @@ from softaug.draws import send
 from softaug.pixels import Fill, check_fill
 from softaug.transforms.affine import measure_visible
 from softaug.transforms.base import SoftTransform, Strength
-from softaug.transforms.curves import apply_curve, find_curves
+from softaug.transforms.curves import find_curves
 from softaug.transforms.operations import OPERATIONS, apply_each, build_maps
 from softaug.transforms.strength import STRENGTH, Auto, check_strength
 
@@ -36,7 +36,7 @@ class SoftPolicy(SoftTransform[PolicyParams]):
     torchvision's. `curves` say what an operation leaves: "naive" (the crop's rule), a name
     in `softaug.transforms.curves.SHIPPED`, a JSON file, or a mapping. Every magnitude is
     multiplied by `strength`; "auto" is set by a `Pacer`. Images are uint8, or floats in [0, 1],
-    of 1 or 3 channels: put it before normalising.
+    of 1 or 3 channels: put it before normalizing.
 
     >>> from softaug import DrawKey
     >>> policy, image = SoftPolicy("rand"), torch.ones(3, 32, 32)
@@ -128,14 +128,12 @@ class SoftPolicy(SoftTransform[PolicyParams]):
         kept = torch.ones_like(params.strength)
         for index, name in enumerate(OPERATIONS):
             if (curve := self._curves.get(name)) is not None:
-                here = apply_curve(curve, params.strength, params.in_frame, label)
-                kept = torch.where(params.operation == index, here, kept)
+                lost = params.strength.abs() if curve.of == "strength" else 1 - params.in_frame
+                kept = torch.where(params.operation == index, curve(lost, label), kept)
         return kept.prod(dim=1)
 
     def extra_repr(self) -> str:
-        shown = ("policy", "num_ops", "magnitude", "curves", "fill", "strength")
-        settings = {name: getattr(self, name) for name in shown}
-        return ", ".join(f"{n}={value!r}" for n, value in settings.items() if value is not None)
+        return super().extra_repr().removeprefix("k=1.0, ")
 
 
 class SeedParams(NamedTuple):

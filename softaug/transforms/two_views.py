@@ -135,8 +135,6 @@ class TwoViews(nn.Module):
         flip_p: float = 0.5,
     ) -> None:
         super().__init__()
-        for name, share in (("jitter_p", jitter_p), ("gray_p", gray_p), ("flip_p", flip_p)):
-            check_share(WHO, name, share)
         self.crop = UniformResizedCrop(size, scale, ratio)
         if not isinstance(jitter, Sequence) or isinstance(jitter, str) or len(jitter) != 4:
             rule = "jitter must be four numbers: brightness, contrast, saturation, hue"

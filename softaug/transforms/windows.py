@@ -93,7 +93,14 @@ class WindowCrop(SoftTransform[WindowParams]):
 
         The same as `draw` gives for each image; `labels` are needed where it needs them.
         """
-        _check_edges(self.name, height, width)
+        for edge in (height, width):
+            if (
+                not isinstance(edge, Tensor)
+                or edge.dtype != torch.int64
+                or edge.shape != (len(height),)
+            ):
+                rule = "height and width must be [B] int64, one for each image"
+                refuse(self.name, rule, describe(edge))
         no_pixels = torch.empty(1, 1, 1, 1).expand(len(height), -1, -1, -1)
         uniform = draw_uniforms(self.name, no_pixels, self.num_uniforms, self.purpose, None, key)
         return self._draw(uniform, height, width, self._read_strength(labels, key, uniform))
@@ -101,12 +108,10 @@ class WindowCrop(SoftTransform[WindowParams]):
     def _draw(
         self, uniform: Tensor, height: Length, width: Length, strength: Strength
     ) -> WindowParams:
-        height, width = (
-            torch.full_like(uniform[:, 0], edge, dtype=torch.int64)
-            if isinstance(edge, int)
-            else edge
-            for edge in (height, width)
-        )
+        if not isinstance(height, Tensor):  # one size for all images
+            height = torch.full_like(uniform[:, 0], height, dtype=torch.int64)
+        if not isinstance(width, Tensor):
+            width = torch.full_like(uniform[:, 0], width, dtype=torch.int64)
         left, top, across, down = self._windows(uniform, height, width, strength)
         seen = _overlap(left, across, width) * _overlap(top, down, height)
         whole = height * width if self.share_of == "image" else across * down
@@ -230,13 +235,6 @@ def find_resize_slices(start: int, length: int, edge: int, size: int) -> ResizeS
 def _nearest(place: float, start: int, length: int) -> int:
     """The edge of the part's pixels that is nearest to `place`."""
     return min(max(math.floor(place + 0.5) - start, 0), length)
-
-
-def _check_edges(who: str, height: Any, width: Any) -> None:
-    for edge in (height, width):
-        good = isinstance(edge, Tensor) and edge.dtype == torch.int64 and edge.ndim == 1
-        if not good or len(edge) != len(height):
-            refuse(who, "height and width must be [B] int64, one for each image", describe(edge))
 
 
 def _overlap(start: Tensor, length: Tensor, edge: Tensor) -> Tensor:

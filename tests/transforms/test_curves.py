@@ -8,16 +8,13 @@ import torch
 
 from softaug.transforms import curves as module
 from softaug.transforms.curves import (
-    NAIVE,
     SHIPPED,
     Curve,
     TableCurve,
-    apply_curve,
     find_curves,
     read_curves,
     write_curves,
 )
-from softaug.transforms.operations import OPERATIONS
 
 SOME = {
     "rotate": Curve("visible", 0.9, 2.0),
@@ -57,19 +54,6 @@ def test_a_table_is_piecewise_linear():
     torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
 
 
-def test_a_curve_is_of_strength_or_of_what_is_visible():
-    strength, visible = torch.tensor([-0.5]), torch.tensor([0.75])
-    assert apply_curve(Curve("strength", 1.0, 2.0), strength, visible).item() == 0.75
-    assert apply_curve(Curve("visible", 1.0, 2.0), strength, visible).item() == 1 - 0.25**2
-
-
-def test_naive_curves_are_the_crops_rule():
-    assert list(NAIVE) == list(OPERATIONS)
-    assert NAIVE["rotate"] == NAIVE["shear-x"] == Curve("visible", 1.0, 2.0)
-    assert NAIVE["posterize"] == NAIVE["color"] == Curve("strength", 1.0, 2.0)
-    assert NAIVE["equalize"](torch.linspace(0, 1, 5)).tolist() == [1.0] * 5
-
-
 def test_curves_come_back_from_a_file_by_path_or_by_name(tmp_path, monkeypatch):
     path = write_curves(tmp_path / "mine.json", SOME, {"data": "digits", "n": 3})
     assert json.loads(path.read_text())["about"] == {"data": "digits", "n": 3}
@@ -102,7 +86,6 @@ SETTINGS = [
     ),
     (lambda: TableCurve("strength", (0.0, 0.5, 0.5, 1.0), (1.0,) * 4), TABLE_RULE),
     (lambda: TableCurve("strength", (0.0, 0.9), (1.0, 0.5)), TABLE_RULE),
-    (lambda: TableCurve("strength", (0.0, 1.0), (1.0,)), TABLE_RULE),
     (lambda: TableCurve("strength", (), ()), TABLE_RULE),
     (lambda: TableCurve("strength", (0.0, 1.0), (1.1, 0.5)), "of retained must be a number in 0.."),
     (lambda: TableCurve("strength", 0.5, (1.0, 0.5)), "lost must be a tuple of numbers, got float"),

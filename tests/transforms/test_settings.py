@@ -20,7 +20,8 @@ from softaug.transforms.curves import NAIVE
 from softaug.transforms.operations import apply_operation, measure_in_frame
 from tests.transforms.pictures import key_of, pictures
 
-IMAGES, LABELS = pictures(3), torch.arange(3)
+IMAGES, LABELS, WHOLE = pictures(3), torch.arange(3), torch.ones(3).long()
+SIZES = "SoftResizedCrop: height and width must be [B] int64, one for each image, got"
 RANGE = "must be a number >= 0 or low <= high, got"
 SHARE = "must be a number in 0..1, got"
 SOME_CURVES = {name: c for name, c in NAIVE.items() if name not in ("rotate", "color")}
@@ -59,7 +60,6 @@ BAD = [  # kind, settings, message
     (ColorJitter, {"gray_p": True}, f"gray_p {SHARE} bool True"),
     (TwoViews, {"jitter": (0.4, 0.4, 0.4)}, "jitter must be four numbers: brightness"),
     (TwoViews, {"jitter": 0.4}, "jitter must be four numbers: brightness"),
-    (TwoViews, {"jitter_p": 2}, f"jitter_p {SHARE} int 2"),
     (SoftResizedCrop, {"size": 1.5}, "size must be a whole number >= 1, got float 1.5"),
     (SoftResizedCrop, {"sigma": math.nan}, "sigma must be > 0 and finite, got nan"),
     (SoftResizedCrop, {"min_size": 0}, "min_size must be a whole number >= 1, got int 0"),
@@ -108,6 +108,9 @@ CALLS = [
     (lambda: SoftPolicy()(torch.zeros(3, 4, 8, 8), LABELS), "SoftPolicy: images must be [B"),
     (lambda: SoftPolicy()(IMAGES / 32 - 2, LABELS), "SoftPolicy: float images must be in 0..1"),
     (lambda: ColorJitter()(IMAGES / 32 - 2, LABELS), "ColorJitter: float images must be in 0..1"),
+    (lambda: SoftResizedCrop(8).draw_for(WHOLE.float(), WHOLE, key_of(3)), SIZES),
+    (lambda: SoftResizedCrop(8).draw_for(WHOLE, WHOLE[:2], key_of(3)), SIZES),
+    (lambda: SoftResizedCrop(8).draw_for(WHOLE[:, None], WHOLE, key_of(3)), SIZES),
     (lambda: TwoViews()(IMAGES[0]), "TwoViews: images must be [B, C, H, W], got uint8 tensor"),
     (lambda: TwoViews().draw(IMAGES, 2, key=key_of(3)), "TwoViews: view must be 0 or 1, got int 2"),
 ]

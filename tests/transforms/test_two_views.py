@@ -154,13 +154,6 @@ def test_both_views_differ_and_so_do_those_of_another_key(change):
     assert float(weights.std()) > 0.05
 
 
-def test_draws_without_a_key_follow_the_generator():
-    images, views = pictures(), TwoViews()
-    first, second = (views(images, generator=torch.Generator().manual_seed(3)) for _ in range(2))
-    assert all(map(torch.equal, first, second))
-    assert not torch.equal(first.boxes_first, first.boxes_second)
-
-
 def test_float_images_have_the_boxes_and_nearly_the_pixels_of_uint8_ones():
     images, views, key = pictures(), TwoViews(), key_of(NUM)
     whole, wide = views(images, key=key), views(images.float() / 255, key=key)

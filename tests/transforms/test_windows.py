@@ -5,7 +5,6 @@ from itertools import pairwise
 import pytest
 import torch
 from PIL import Image
-from torch.utils.data import default_collate
 from torchvision import tv_tensors
 from torchvision.transforms import v2
 from torchvision.transforms.v2.functional import pil_to_tensor, resized_crop, to_pil_image
@@ -167,22 +166,6 @@ def test_windows_do_not_depend_on_torchs_default_type(crop):
     assert all(map(torch.equal, found, expected))
 
 
-@pytest.mark.parametrize(
-    "sizes",
-    [
-        (torch.ones(3), torch.ones(3).long()),
-        (torch.ones(3).long(), torch.ones(2).long()),
-        (torch.ones(3, 1).long(), torch.ones(3).long()),
-        ([4, 4, 4], torch.ones(3).long()),
-    ],
-    ids=["float", "too few", "a column", "a list"],
-)
-def test_sizes_that_are_none_are_refused(sizes):
-    rule = r"^SoftResizedCrop: height and width must be \[B\] int64, one for each image, got"
-    with pytest.raises(ValueError, match=rule):
-        SoftResizedCrop(8).draw_for(*sizes, DrawKey(0, 0, torch.arange(3)))
-
-
 def test_gradient_reaches_the_pixels_that_are_seen():
     image = torch.ones(1, 4, 4, requires_grad=True)
     SoftResizedCrop(2).apply(image, window(2, 3, 2, 2)).sum().backward()
@@ -218,14 +201,6 @@ def test_compose_runs_windows_among_torchvisions(kind):
     cropped, expected = crop(photo().flip(-1), 7)
     torch.testing.assert_close(out.as_subclass(torch.Tensor), cropped / 255)
     assert (label, type(label)) == (expected, SoftLabel)
-
-
-def test_samples_of_different_sizes_collate():
-    crop = SoftResizedCrop(8)
-    samples = [crop(photo(height=h, width=w), 7) for h, w in [(30, 40), (9, 5), (8, 64)]]
-    images, label = default_collate(samples)
-    assert images.shape == (3, 3, 8, 8)
-    assert label.label.tolist() == [7, 7, 7]
 
 
 CASES = [
