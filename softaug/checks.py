@@ -30,9 +30,14 @@ def describe(value: object) -> str:
     return f"{type(value).__name__} {str(value)[:60]}"
 
 
+def is_real(value: object) -> bool:
+    """Tell whether it is a number of any size, or none, such as NaN; True and False are not."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def check_positive(who: str, name: str, value: Any, *, infinite: bool = False) -> float:
     """Return `value` as a float if it is a number above 0 (finite unless `infinite`)."""
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if not is_real(value):
         refuse(who, f"{name} must be a number > 0", describe(value))
     number = float(value)
     if not (0 < number < math.inf or (infinite and number == math.inf)):  # torch.compile traces it
@@ -47,8 +52,7 @@ def check_share(who: str, name: str, value: Any) -> float:
 
 def check_not_negative(who: str, name: str, value: Any, most: float = math.inf) -> float:
     """Return `value` as a float if it is a finite number in 0..most."""
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not number or not 0 <= float(value) <= most or math.isinf(value):
+    if not is_real(value) or not 0 <= float(value) <= most or math.isinf(value):
         rule = f"a number in 0..{most:g}" if most < math.inf else "a finite number >= 0"
         refuse(who, f"{name} must be {rule}", describe(value))
     return float(value)

@@ -1,13 +1,12 @@
 """Operations on pixels that transforms and corruptions share: fill, shift, erase, add noise."""
 
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from softaug.checks import describe, refuse
+from softaug.checks import describe, is_real, refuse
 from softaug.draws import draw_normal_field, send
 
 Fill = float | Sequence[float] | str
@@ -15,12 +14,13 @@ Fill = float | Sequence[float] | str
 
 def check_fill(who: str, fill: Any) -> Fill:
     """Return `fill` if it is a number, one number per channel, or "mean"."""
-    if _is_number(fill) or (isinstance(fill, str) and fill == "mean"):
-        return fill  # type: ignore[no-any-return]
-    is_sequence = isinstance(fill, Sequence) and not isinstance(fill, str) and len(fill) > 0
-    if not is_sequence or not all(map(_is_number, fill)):
+    if isinstance(fill, str) and fill == "mean":
+        return fill
+    listed = isinstance(fill, Sequence) and not isinstance(fill, str)
+    numbers = tuple(fill) if listed else (fill,)
+    if not numbers or not all(is_real(number) and number == number for number in numbers):
         refuse(who, 'fill must be a number, one per channel, or "mean"', describe(fill))
-    return tuple(fill)
+    return numbers if listed else numbers[0]
 
 
 def make_fill(who: str, fill: Fill, images: Tensor) -> Tensor:
@@ -39,10 +39,6 @@ def make_fill(who: str, fill: Fill, images: Tensor) -> Tensor:
         refuse(who, "fill of uint8 images must be whole numbers in 0..255", list(numbers))
     values = torch.tensor(numbers).to(images.dtype).view(1, -1, 1, 1)
     return send(values, images.device)  # torch.tensor(device=...) would wait for the device
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and value == value
 
 
 def shift(images: Tensor, dx: Tensor, dy: Tensor, fill: Tensor) -> Tensor:

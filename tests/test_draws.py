@@ -4,10 +4,9 @@ import pytest
 import torch
 from scipy import stats
 
-from softaug import DrawKey, SoftCrop, SoftNoise, UniformCrop
+from softaug import DrawKey, SoftCrop, UniformCrop
 from softaug.draws import draw_normal_field, draw_uniforms, philox, send, to_truncated_normal
 from softaug.transforms import SoftTransform
-from softaug.transforms.strength import Samples
 
 NUM = 50_000
 
@@ -73,16 +72,6 @@ def test_every_part_of_the_key_gives_unrelated_draws(change):
     assert correlation(first[:, 0], second[:, 0]) < 4 / math.sqrt(NUM)
 
 
-def test_a_key_gives_the_same_draws_in_any_batch():
-    whole = keyed(10)
-    parts = torch.cat([keyed(3, first=0), keyed(6, first=3), keyed(1, first=9)])
-    assert torch.equal(whole, parts)
-
-
-def test_asking_for_more_numbers_keeps_the_first():
-    assert torch.equal(keyed(7, 2), keyed(7, 9)[:, :2])
-
-
 def test_keyed_draws_stay_as_they_are_between_releases():
     drawn = keyed(2, seed=7, epoch=3, first=41)
     assert drawn.tolist() == [
@@ -104,7 +93,7 @@ def test_parameters_are_drawn_on_the_cpu_where_the_device_has_no_float64(monkeyp
     there = torch.empty(4, 3, 8, 8, device="meta")
     drawn = draw_uniforms("test", there, 2, 1, None, DrawKey(0, 0, torch.arange(4)))
     assert drawn.device.type == "cpu"
-    again = SoftCrop()._draw(drawn, 8, 8, Samples())
+    again = SoftCrop()._draw(drawn, 8, 8, 0.3)
     assert torch.equal(again.dx, expected.dx)
 
 
@@ -112,27 +101,6 @@ def test_what_is_sent_to_a_device_without_float64_is_float32(monkeypatch):
     monkeypatch.setattr("softaug.draws.has_float64", lambda device: False)
     assert send(torch.ones(2, dtype=torch.float64), torch.device("cpu")).dtype == torch.float32
     assert send(torch.ones(2, dtype=torch.int64), torch.device("cpu")).dtype == torch.int64
-
-
-def test_generator_of_the_same_state_gives_the_same_numbers():
-    states = [torch.Generator().manual_seed(5) for _ in range(2)]
-    first, second = (draw_uniforms("test", images(9), 3, 1, state, None) for state in states)
-    again = draw_uniforms("test", images(9), 3, 1, states[0], None)
-    assert torch.equal(first, second)
-    assert not torch.equal(first, again)
-
-
-def test_without_generator_or_key_torchs_own_seed_decides():
-    torch.manual_seed(11)
-    first = draw_uniforms("test", images(9), 3, 1, None, None)
-    torch.manual_seed(11)
-    assert torch.equal(first, draw_uniforms("test", images(9), 3, 1, None, None))
-
-
-def test_a_key_leaves_torchs_own_generator_alone():
-    before = torch.get_rng_state()
-    keyed(4)
-    assert torch.equal(before, torch.get_rng_state())
 
 
 @pytest.mark.parametrize("sigma", [0.1, 0.3, 0.375, 1.0])
@@ -143,13 +111,6 @@ def test_truncated_normal_is_the_law_of_redrawing_until_it_fits(sigma):
     redrawn = redrawn[redrawn.abs() < 1]
     assert drawn.abs().max() < 1
     assert stats.ks_2samp(drawn.numpy(), redrawn.numpy()).pvalue > 1e-3
-
-
-def test_truncated_normal_is_odd_in_its_uniform_and_0_at_the_middle():
-    uniform = torch.tensor([0.5, 0.1, 0.9], dtype=torch.float64)
-    middle, low, high = to_truncated_normal(uniform, 0.3, limit=1).tolist()
-    assert middle == 0
-    assert low == pytest.approx(-high)
 
 
 def offsets(transform, height, width, num=NUM):
@@ -167,7 +128,7 @@ def counts(values, edge):
     return torch.bincount(values + edge - 1, minlength=2 * edge - 1).numpy()
 
 
-@pytest.mark.parametrize(("height", "width"), [(32, 32), (24, 32), (32, 20)])
+@pytest.mark.parametrize(("height", "width"), [(32, 32), (24, 32)])
 def test_crop_offsets_follow_the_truncated_law_cut_toward_zero(height, width):
     params = offsets(SoftCrop(sigma=0.3), height, width)
     sd = 0.3 * max(height, width)
@@ -176,54 +137,19 @@ def test_crop_offsets_follow_the_truncated_law_cut_toward_zero(height, width):
         assert stats.chisquare(counts(drawn, edge), expected.numpy()).pvalue > 1e-3
 
 
-def test_crop_offsets_have_the_counts_of_drawing_again_until_they_fit():
-    drawn = counts(offsets(SoftCrop(sigma=0.375), 32, 32).dx, 32)
-    generator = torch.Generator().manual_seed(2)
-    tries = 12 * torch.randn(2 * NUM, generator=generator, dtype=torch.float64)
-    redrawn = counts(tries[tries.abs() < 32].trunc().long(), 32)
-    assert stats.chi2_contingency([drawn, redrawn]).pvalue > 1e-3
-
-
-def test_crop_offsets_have_the_mean_and_sd_of_the_truncated_normal():
-    dx = offsets(SoftCrop(sigma=0.3), 320, 320).dx.double() / 320
-    law = stats.truncnorm(-1 / 0.3, 1 / 0.3, scale=0.3)
-    assert dx.mean().item() == pytest.approx(0, abs=0.005)
-    assert dx.std().item() == pytest.approx(law.std(), abs=0.005)
-    assert dx.abs().max() < 1
-
-
-def test_crop_offsets_of_axes_and_samples_are_unrelated():
-    params = offsets(SoftCrop(sigma=0.3), 32, 32)
-    dx, dy = params.dx.double(), params.dy.double()
-    pairs = [
-        (dx, dy),
-        (dx.abs(), dy.abs()),
-        (dx[1:], dx[:-1]),
-        (dy[1:], dy[:-1]),
-        (dx[1:], dy[:-1]),
-    ]
-    assert max(correlation(*pair) for pair in pairs) < 4 / math.sqrt(NUM)
-
-
 @pytest.mark.parametrize(("sigma", "expected"), [(0.3, 0.603), (0.375, 0.522)])
 def test_mean_visible_share_is_the_papers(sigma, expected):
     visible = offsets(SoftCrop(sigma=sigma), 32, 32).visible
     assert visible.mean().item() == pytest.approx(expected, abs=0.003)
 
 
-@pytest.mark.parametrize("reach", [0, 4, 16])
-def test_uniform_crop_draws_every_whole_offset_equally_often(reach):
-    params = offsets(UniformCrop(reach), 32, 24)
+@pytest.mark.parametrize("most", [4, 16])
+def test_uniform_crop_draws_every_whole_offset_equally_often(most):
+    params = offsets(UniformCrop(most), 32, 24)
     for drawn in (params.dx, params.dy):
-        found = torch.bincount(drawn + reach, minlength=2 * reach + 1)
-        assert found.numel() == 2 * reach + 1
-        assert reach == 0 or stats.chisquare(found.numpy()).pvalue > 1e-3
-
-
-def test_noise_strength_is_a_truncated_normal():
-    alpha = offsets(SoftNoise(sigma=0.5), 2, 2).alpha
-    law = stats.truncnorm(-2, 2, scale=0.5)
-    assert stats.kstest(alpha.numpy(), law.cdf).pvalue > 1e-3
+        found = torch.bincount(drawn + most, minlength=2 * most + 1)
+        assert found.numel() == 2 * most + 1
+        assert stats.chisquare(found.numpy()).pvalue > 1e-3
 
 
 def test_normal_field_is_standard_normal_without_pattern():
@@ -235,20 +161,13 @@ def test_normal_field_is_standard_normal_without_pattern():
     assert max(related) < 4 / math.sqrt(12_500)
 
 
-def test_normal_field_depends_on_its_seed_alone():
-    one, three = (
-        draw_normal_field(torch.tensor([7]), 30),
-        draw_normal_field(torch.tensor([6, 7, 8]), 30),
-    )
-    assert torch.equal(one[0], three[1])
-    assert not torch.equal(three[0], three[1])
-
-
-@pytest.mark.parametrize("num", [1, 3, 4, 5, 4093])
-def test_normal_field_has_as_many_finite_numbers_as_asked(num):
-    field = draw_normal_field(torch.tensor([0, 2**32 - 1]), num)
-    assert field.shape == (2, num)
-    assert bool(field.isfinite().all())
+def test_normal_field_is_finite_and_depends_on_its_seed_alone():
+    edges = torch.tensor([0, 7, 2**32 - 1])
+    for num in (1, 3, 4, 5, 4093):
+        field = draw_normal_field(edges, num)
+        assert field.shape == (3, num)
+        assert bool(field.isfinite().all())
+        assert torch.equal(draw_normal_field(edges[1:2], num)[0], field[1])
 
 
 def subclasses(kind):

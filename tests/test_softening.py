@@ -14,14 +14,7 @@ POWERS = st.floats(0.1, 20)
 
 @pytest.mark.parametrize(
     ("visible", "k", "expected"),
-    [
-        (1.0, 2, 1.0),
-        (0.0, 2, 0.0),
-        (0.5, 1, 0.5),
-        (0.5, 2, 0.75),
-        (0.25, 2, 0.4375),
-        (0.5, 3, 0.875),
-    ],
+    [(1.0, 2, 1.0), (0.0, 2, 0.0), (0.5, 1, 0.5), (0.25, 2, 0.4375), (0.5, 3, 0.875)],
 )
 def test_retained_equals_values_worked_by_hand(visible, k, expected):
     assert retained(visible, k) == expected
@@ -43,34 +36,20 @@ def test_infinite_k_is_hard_augmentation():
     assert retained(1e-3, math.inf) == 1
 
 
-@given(SHARES, POWERS, st.integers(2, 1000))
-def test_confidence_of_retained_is_equation_7(visible, k, num_classes):
-    expected = 1 - (1 - 1 / num_classes) * (1 - visible) ** k
-    assert confidence(retained(visible, k), num_classes) == pytest.approx(expected, abs=1e-12)
+@given(SHARES, SHARES, POWERS, POWERS, st.integers(2, 1000))
+def test_retained_grows_with_what_is_visible_and_with_k_as_equation_7_says(v, w, k, m, num):
+    (low, high), (less, more) = sorted((v, w)), sorted((k, m))
+    assert 0 <= retained(low, less) <= retained(high, less) <= retained(high, more) <= 1
+    expected = 1 - (1 - 1 / num) * (1 - v) ** k
+    assert confidence(retained(v, k), num) == pytest.approx(expected, abs=1e-12)
 
 
-@given(SHARES, SHARES, POWERS)
-def test_retained_grows_with_what_is_visible(first, second, k):
-    low, high = sorted((first, second))
-    assert 0 <= retained(low, k) <= retained(high, k) <= 1
-
-
-@given(SHARES, POWERS, POWERS)
-def test_larger_k_retains_more(visible, first, second):
-    low, high = sorted((first, second))
-    assert retained(visible, low) <= retained(visible, high)
-
-
-def test_other_classes_share_the_rest_evenly():
-    target = soft_target(
-        torch.tensor([1, 3]), torch.tensor([0.6, 0.0]), uniform_prior(4, torch.ones(1))
-    )
+def test_other_classes_share_the_rest_by_the_prior():
+    prior = uniform_prior(4, torch.ones(1))
+    target = soft_target(torch.tensor([1, 3]), torch.tensor([0.6, 0.0]), prior)
     expected = torch.tensor([[0.1, 0.7, 0.1, 0.1], [0.25, 0.25, 0.25, 0.25]])
     torch.testing.assert_close(target, expected)
-
-
-def test_rest_of_the_target_follows_the_prior_of_each_sample():
-    prior = torch.tensor([[0.0, 0.5, 0.5], [1.0, 0.0, 0.0]])
+    prior = torch.tensor([[0.0, 0.5, 0.5], [1.0, 0.0, 0.0]])  # of each sample
     target = soft_target(torch.tensor([0, 1]), torch.tensor([0.5, 0.25]), prior)
     torch.testing.assert_close(target, torch.tensor([[0.5, 0.25, 0.25], [0.75, 0.25, 0.0]]))
 

@@ -2,17 +2,16 @@
 
 import math
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from softaug.checks import check_range, check_share, describe, refuse
+from softaug.checks import check_range, describe, is_real, refuse
 from softaug.draws import send, to_range
 from softaug.pixels import Fill, check_fill, make_fill
-from softaug.transforms.base import SoftTransform
-from softaug.transforms.strength import STRENGTH, Auto, Samples, check_strength
+from softaug.transforms.base import SoftTransform, Strength
+from softaug.transforms.strength import STRENGTH, Auto, check_strength
 
 Range = float | Sequence[float]
 
@@ -62,7 +61,10 @@ class SoftAffine(SoftTransform[AffineParams]):
     ) -> None:
         super().__init__(k)
         self.degrees = _check_range(self.name, "degrees", degrees, lengths=(2,))
-        self.translate = _check_translate(self.name, translate)
+        self.translate = _read_numbers(translate)
+        if len(self.translate) != 2 or not all(0 <= share <= 1 for share in self.translate):
+            rule = "translate must be two numbers in 0..1, shares of width and height"
+            refuse(self.name, rule, describe(translate))
         self.scale = check_range(self.name, "scale", scale)
         self.shear = _check_range(self.name, "shear", shear, lengths=(2, 4))
         if max(map(abs, self.shear)) >= 90:
@@ -70,9 +72,9 @@ class SoftAffine(SoftTransform[AffineParams]):
         self.fill = check_fill(self.name, fill)
         self.strength = check_strength(self.name, STRENGTH, strength)
 
-    def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> AffineParams:
+    def _draw(self, uniform: Tensor, height: int, width: int, strength: Strength) -> AffineParams:
         right, down = self.translate[0] * width, self.translate[1] * height
-        shears, share = (*self.shear, 0.0, 0.0), self._read_strength(samples, uniform)
+        shears, share = (*self.shear, 0.0, 0.0), strength
         params = AffineParams(
             angle=to_range(uniform[:, 0], *self.degrees) * share,
             dx=(to_range(uniform[:, 1], -right, right) * share).round().long(),
@@ -160,26 +162,14 @@ def measure_visible(maps: Tensor, height: int, width: int) -> Tensor:
 
 def _check_range(who: str, name: str, value: Any, lengths: tuple[int, ...]) -> tuple[float, ...]:
     """(-d, d) for a number d >= 0, else pairs (low, high)."""
-    if isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) < math.inf:
-        return -float(value), float(value)
-    numbers = _numbers(value)
-    rule = f"{name} must be a number >= 0 or low <= high"
-    if len(numbers) not in lengths or not all(map(math.isfinite, numbers)):
-        refuse(who, rule, describe(value))
-    if any(low > high for low, high in zip(numbers[::2], numbers[1::2], strict=True)):
-        refuse(who, rule, value)
+    numbers = (-float(value), float(value)) if is_real(value) else _read_numbers(value)
+    pairs = zip(numbers[::2], numbers[1::2], strict=False)
+    if len(numbers) not in lengths or not all(-math.inf < a <= b < math.inf for a, b in pairs):
+        refuse(who, f"{name} must be a number >= 0 or low <= high", describe(value))
     return numbers
 
 
-def _check_translate(who: str, value: Any) -> tuple[float, float]:
-    numbers = _numbers(value)
-    if len(numbers) != 2:
-        refuse(who, "translate must be a pair of shares of width and height", describe(value))
-    right, down = (check_share(who, "each number of translate", number) for number in numbers)
-    return right, down
-
-
-def _numbers(value: Any) -> tuple[float, ...]:
+def _read_numbers(value: Any) -> tuple[float, ...]:
     """Return `value` as a tuple of numbers, empty where it is none."""
     try:
         return () if isinstance(value, str) else tuple(map(float, value))

@@ -20,10 +20,11 @@ from softaug.checks import (
 from softaug.draws import DrawKey, draw_uniforms, send
 from softaug.label import SoftLabel
 from softaug.softening import retained
-from softaug.transforms.strength import AUTO, Auto, Paceable, Paced, Samples
+from softaug.transforms.strength import AUTO, Auto, Paceable, Paced
 
 Labels = Tensor | int | SoftLabel
 Power = float | Sequence[float] | Auto  # k: one number, one for each class, or a pacer's
+Strength = float | Tensor  # what is paceable: one number, or one for each sample [B]
 
 
 class Params(Protocol):
@@ -74,9 +75,8 @@ class SoftTransform(nn.Module, Generic[P], ABC):
         A pair (images, labels) may come as one argument, as a sample does in `v2.Compose`.
         """
         batch, label = check_sample(self.name, images, labels, *others)
-        check_images(self.name, batch)
         _check_labels(self.name, batch, label)
-        params = self._draw_params(batch, label, generator, key)
+        params = self.draw(batch, labels=label, generator=generator, key=key)
         return self._transform(batch, params), self.report(label, params)
 
     def draw(
@@ -92,19 +92,9 @@ class SoftTransform(nn.Module, Generic[P], ABC):
         `labels` are needed only where a pacer gives each class a strength of its own.
         """
         check_images(self.name, images)
-        return self._draw_params(images, labels, generator, key)
-
-    def _draw_params(
-        self,
-        images: Tensor,
-        labels: Labels | None,
-        generator: Generator | None,
-        key: DrawKey | None,
-    ) -> P:
         uniform = draw_uniforms(self.name, images, self.num_uniforms, self.purpose, generator, key)
-        classes = None if labels is None else _get_classes(labels)
-        samples = Samples(classes, None if key is None else key.index)
-        drawn = self._draw(uniform, images.shape[-2], images.shape[-1], samples)
+        strength = self._read_strength(labels, key, uniform)
+        drawn = self._draw(uniform, images.shape[-2], images.shape[-1], strength)
         return _send_params(drawn, images.device)
 
     @overload
@@ -122,7 +112,12 @@ class SoftTransform(nn.Module, Generic[P], ABC):
         if params is None and callable(images) and not isinstance(images, Tensor):
             return super().apply(images)
         check_images(self.name, images)
-        _check_params(self.name, len(images) if images.ndim == 4 else 1, params)
+        if params is None:
+            refuse(self.name, "apply needs the images and their drawn parameters", "no parameters")
+        num = len(images) if images.ndim == 4 else 1
+        if params.visible.shape != (num,):
+            rule = f"apply needs parameters for each of the {num} images"
+            refuse(self.name, rule, f"parameters for {params.visible.numel()}")
         return self._transform(images, _send_params(params, images.device))
 
     def _transform(self, images: Tensor, params: P) -> Tensor:
@@ -153,19 +148,24 @@ class SoftTransform(nn.Module, Generic[P], ABC):
             return retained(params.visible, now.to(params.visible.dtype).expand_as(params.visible))
         return retained(params.visible, per_class_k(self.name, self.k, label, like=params.visible))
 
-    def _read_strength(self, samples: Samples, like: Tensor) -> float | Tensor:
-        """Read the paceable setting: one number for all samples, or one for each, [B]."""
-        assert self.paceable is not None, "only such a transform asks"
+    def _read_strength(self, labels: Labels | None, key: DrawKey | None, like: Tensor) -> Strength:
+        """Read the paceable setting for these samples; 1 where there is none."""
+        if self.paceable is None:
+            return 1.0
         value: float | Paced = getattr(self, self.paceable.name)
-        if isinstance(value, Paced):
-            return value.look_up(self.name, self.paceable.name, samples, like)
-        return value
+        if not isinstance(value, Paced):
+            return value
+        given = {
+            "class": None if labels is None else _get_classes(labels),
+            "sample": None if key is None else key.index,
+        }
+        return value.look_up(self.name, self.paceable.name, given, like)
 
     @abstractmethod
-    def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> P:
+    def _draw(self, uniform: Tensor, height: int, width: int, strength: Strength) -> P:
         """Turn uniform numbers [B, num_uniforms] into parameters for images of this size.
 
-        `samples` are for `_read_strength`, which may differ between classes or samples.
+        `strength` is what the paceable setting is now.
         """
 
     @abstractmethod
@@ -180,21 +180,18 @@ class SoftTransform(nn.Module, Generic[P], ABC):
 def check_sample(who: str, images: Any, labels: Any, *others: Any) -> tuple[Any, Any]:
     """Return images and labels, which may come as one pair; refuse anything beside them."""
     if labels is None and isinstance(images, tuple) and len(images) >= 2:
-        images, labels, *rest = images
-        others = tuple(rest)
+        images, labels, *others = images  # type: ignore[assignment]
     if labels is None:
         refuse(who, "images and their labels are needed", f"only a {type(images).__name__}")
     extra = [*others, *(part for part in (images, labels) if _is_annotation(part))]
     if extra:
         rule = "only images and their labels are transformed: boxes and masks would stay behind"
-        refuse(who, rule, f"a {type(extra[0]).__name__} too", _ANNOTATIONS)
+        remedy = (
+            "use params = t.draw(images) and t.apply(images, params), and move boxes and masks by "
+            "the offsets in params"
+        )
+        refuse(who, rule, f"a {type(extra[0]).__name__} too", remedy)
     return images, labels
-
-
-_ANNOTATIONS = (
-    "use params = t.draw(images) and t.apply(images, params), and move boxes and masks by the "
-    "offsets in params"
-)
 
 
 def _is_annotation(part: Any) -> bool:
@@ -223,6 +220,7 @@ def _get_classes(labels: Labels) -> Tensor | int:
 
 
 def _check_labels(who: str, images: Tensor, labels: Any) -> None:
+    check_images(who, images)
     label = _get_classes(labels)
     floating = isinstance(label, Tensor) and label.is_floating_point()
     dense = floating and label.ndim == images.ndim - 2  # type: ignore[union-attr]
@@ -238,18 +236,8 @@ def _check_labels(who: str, images: Tensor, labels: Any) -> None:
     if not isinstance(label, Tensor) or label.shape[:1] != (num,) or label.ndim != 1 + dense:
         remedy = "pass a tensor of class indices [B] or of probabilities [B, C]"
         refuse(who, f"labels of {num} images must be [B]", describe(label), remedy)
-    if isinstance(labels, SoftLabel):
-        kept = labels.retained
-        if not isinstance(kept, Tensor) or kept.shape != (num,):
-            refuse(who, f"retained of {num} images must be [B]", describe(kept))
-
-
-def _check_params(who: str, batch: int, params: Any) -> None:
-    if params is None:
-        refuse(who, "apply needs the images and their drawn parameters", "no parameters")
-    if params.visible.shape != (batch,):
-        rule = f"apply needs parameters for each of the {batch} images"
-        refuse(who, rule, f"parameters for {params.visible.numel()}")
+    if isinstance(labels, SoftLabel) and getattr(labels.retained, "shape", None) != (num,):
+        refuse(who, f"retained of {num} images must be [B]", describe(labels.retained))
 
 
 def _send_params(params: P, device: torch.device) -> P:
@@ -267,8 +255,7 @@ def _check_power(who: str, k: Any) -> float | tuple[float, ...] | Paced:
     if not k:
         refuse(who, "k must be a number > 0, or one for each class", "none")
     return tuple(
-        check_positive(who, f"k of class {label}", own, infinite=True)
-        for label, own in enumerate(k)
+        check_positive(who, f"k of class {c}", own, infinite=True) for c, own in enumerate(k)
     )
 
 

@@ -1,15 +1,16 @@
-"""Crops of the image's own size, shifted so that part of the image leaves the frame."""
+"""Crops of the image's own size, shifted so that part of the image leaves the frame; and flips."""
 
 from abc import abstractmethod
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
-from softaug.checks import check_whole, refuse
+from softaug.checks import check_share, check_whole, refuse
 from softaug.draws import to_truncated_normal
 from softaug.pixels import Fill, check_fill, make_fill, shift
-from softaug.transforms.base import Power, SoftTransform
-from softaug.transforms.strength import SIGMA, Auto, Samples, check_strength
+from softaug.transforms.base import Power, SoftTransform, Strength
+from softaug.transforms.strength import SIGMA, Auto, check_strength
 
 
 class CropParams(NamedTuple):
@@ -30,13 +31,13 @@ class _ShiftedCrop(SoftTransform[CropParams]):
         self.fill = check_fill(self.name, fill)
 
     @abstractmethod
-    def _offsets(
-        self, uniform: Tensor, edges: tuple[int, int], samples: Samples
-    ) -> tuple[Tensor, Tensor]:
-        """Draw whole offsets [B] along x and y for images whose (width, height) is `edges`."""
+    def _offset(self, uniform: Tensor, edge: int, longer: int, strength: Strength) -> Tensor:
+        """Draw whole offsets [B] along an `edge` of images, of which none is above `longer`."""
 
-    def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> CropParams:
-        dx, dy = self._offsets(uniform, (width, height), samples)
+    def _draw(self, uniform: Tensor, height: int, width: int, strength: Strength) -> CropParams:
+        longer = max(height, width)
+        dx = self._offset(uniform[:, 0], width, longer, strength)
+        dy = self._offset(uniform[:, 1], height, longer, strength)
         left = (width - dx.abs()) * (height - dy.abs())
         return CropParams(dx, dy, left.to(uniform.dtype) / (height * width))
 
@@ -67,13 +68,8 @@ class SoftCrop(_ShiftedCrop):
         super().__init__(k, fill)
         self.sigma = check_strength(self.name, SIGMA, sigma)
 
-    def _offsets(
-        self, uniform: Tensor, edges: tuple[int, int], samples: Samples
-    ) -> tuple[Tensor, Tensor]:
-        sd = self._read_strength(samples, uniform) * max(edges)
-        dx = to_truncated_normal(uniform[:, 0], sd, limit=edges[0])
-        dy = to_truncated_normal(uniform[:, 1], sd, limit=edges[1])
-        return dx.trunc().long(), dy.trunc().long()
+    def _offset(self, uniform: Tensor, edge: int, longer: int, strength: Strength) -> Tensor:
+        return to_truncated_normal(uniform, strength * longer, limit=edge).trunc().long()
 
 
 class UniformCrop(_ShiftedCrop):
@@ -89,12 +85,43 @@ class UniformCrop(_ShiftedCrop):
         super().__init__(k, fill)
         self.max_shift = check_whole(self.name, "max_shift", max_shift, least=0)
 
-    def _offsets(
-        self, uniform: Tensor, edges: tuple[int, int], samples: Samples
-    ) -> tuple[Tensor, Tensor]:
-        if self.max_shift >= min(edges):
+    def _offset(self, uniform: Tensor, edge: int, longer: int, strength: Strength) -> Tensor:
+        if self.max_shift >= edge:
             remedy = "a larger shift would leave nothing of the image"
-            rule = f"max_shift must be below the image's edge {min(edges)}"
-            refuse(self.name, rule, self.max_shift, remedy)
-        offsets = (uniform * (2 * self.max_shift + 1)).floor().long() - self.max_shift
-        return offsets[:, 0], offsets[:, 1]
+            refuse(
+                self.name,
+                f"max_shift must be below the image's edge {edge}",
+                self.max_shift,
+                remedy,
+            )
+        return (uniform * (2 * self.max_shift + 1)).floor().long() - self.max_shift
+
+
+class FlipParams(NamedTuple):
+    """Whether each image is flipped."""
+
+    flipped: Tensor  # [B] bool
+    visible: Tensor  # [B], all 1
+
+
+class HorizontalFlip(SoftTransform[FlipParams]):
+    """Flip each image with probability `p`; labels stay as they come.
+
+    >>> from softaug import DrawKey
+    >>> image = torch.tensor([[[1, 2]]], dtype=torch.uint8)
+    >>> HorizontalFlip(p=1.0)(image, 7, key=DrawKey(0, 0, 0))
+    (tensor([[[2, 1]]], dtype=torch.uint8), SoftLabel(label=7, retained=1.0))
+    """
+
+    purpose = 6
+    num_uniforms = 1
+
+    def __init__(self, p: float = 0.5) -> None:
+        super().__init__(k=1.0)
+        self.p = check_share(self.name, "p", p)
+
+    def _draw(self, uniform: Tensor, height: int, width: int, strength: Strength) -> FlipParams:
+        return FlipParams(uniform[:, 0] < self.p, torch.ones_like(uniform[:, 0]))
+
+    def _render(self, batch: Tensor, params: FlipParams) -> Tensor:
+        return torch.where(params.flipped.view(-1, 1, 1, 1), batch.flip(-1), batch)

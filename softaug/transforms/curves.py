@@ -1,8 +1,8 @@
-"""Curves for all operations: naive ones, from JSON files, shipped with the package."""
+"""Curves say what operations leave: naive ones, from JSON files, shipped with the package."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +14,7 @@ from torch import Tensor
 from softaug.checks import check_choice, check_positive, check_share, describe, nearest, refuse
 from softaug.draws import send
 from softaug.transforms.base import per_class_k
-from softaug.transforms.operations import OPERATIONS
+from softaug.transforms.operations import OPERATIONS, Operation
 
 OF = ("strength", "visible")
 
@@ -36,21 +36,20 @@ class Curve:
     def __post_init__(self) -> None:
         check_choice("Curve", "of", self.of, OF)
         check_share("Curve", "loss", self.loss)
-        if isinstance(self.k, tuple) and not self.k:
+        powers = self.k if isinstance(self.k, tuple) else (self.k,)
+        if not powers:
             refuse("Curve", "k must be a number or one for each class", "none")
-        for k in self.k if isinstance(self.k, tuple) else (self.k,):
+        for k in powers:
             check_positive("Curve", "k", k)
 
     def __call__(self, x: Tensor, label: Tensor | int | None = None) -> Tensor:
         """What is retained at each x, [B] or [B, n]; one `k` for each class reads `label` [B]."""
-        return 1 - self.loss * x ** self._power(x, label)
-
-    def _power(self, x: Tensor, label: Tensor | int | None) -> Tensor | float:
         if not isinstance(self.k, tuple):
-            return self.k
+            return 1 - self.loss * x**self.k
         if label is None:
             refuse("Curve", "one k for each class needs the labels", "none")
-        return per_class_k("Curve", self.k, label, like=x).view(-1, *[1] * (x.ndim - 1))
+        k = per_class_k("Curve", self.k, label, like=x).view(-1, *[1] * (x.ndim - 1))
+        return 1 - self.loss * x**k
 
 
 @dataclass(frozen=True)
@@ -68,70 +67,47 @@ class TableCurve:
 
     def __post_init__(self) -> None:
         check_choice("TableCurve", "of", self.of, OF)
-        _check_shares("lost", self.lost)
-        _check_shares("retained", self.retained)
-        if len(self.lost) != len(self.retained) or self.lost[:1] + self.lost[-1:] != (0, 1):
-            rule = "lost must run from 0 to 1, with one number of retained for each"
+        for name, numbers in (("lost", self.lost), ("retained", self.retained)):
+            if not isinstance(numbers, tuple):
+                refuse("TableCurve", f"{name} must be a tuple of numbers", describe(numbers))
+            for number in numbers:
+                check_share("TableCurve", f"each number of {name}", number)
+        increases = all(before < after for before, after in pairwise(self.lost))
+        ends = self.lost[:1] + self.lost[-1:]
+        if not increases or ends != (0, 1) or len(self.lost) != len(self.retained):
+            rule = "lost must increase from 0 to 1, with one number of retained for each"
             refuse("TableCurve", rule, f"{self.lost} and {self.retained}")
-        if not all(before < after for before, after in pairwise(self.lost)):
-            refuse("TableCurve", "lost must increase", self.lost)
         if not all(before >= after for before, after in pairwise(self.retained)):
             remedy = "an operation that loses more cannot leave more"
             refuse("TableCurve", "retained must not increase", self.retained, remedy)
 
     def __call__(self, x: Tensor, label: Tensor | int | None = None) -> Tensor:
         """What is retained at each x, for all classes alike."""
-        lost, kept = _tensor(self.lost, x), _tensor(self.retained, x)
+        lost, kept = (
+            send(torch.tensor(row, dtype=x.dtype), x.device) for row in (self.lost, self.retained)
+        )
         slope = (kept[1:] - kept[:-1]) / (lost[1:] - lost[:-1])
         piece = torch.searchsorted(lost, x.contiguous(), right=True).clamp(1, len(lost) - 1) - 1
         return kept[piece] + slope[piece] * (x - lost[piece])
 
 
 AnyCurve = Curve | TableCurve
-
-
-def apply_curve(
-    curve: AnyCurve, strength: Tensor, visible: Tensor, label: Tensor | int | None = None
-) -> Tensor:
-    """Return what is retained after an operation that leaves `visible` in frame."""
-    return curve(strength.abs() if curve.of == "strength" else 1 - visible, label)
-
-
-def _check_shares(name: str, numbers: tuple[float, ...]) -> None:
-    if not isinstance(numbers, tuple):
-        refuse("TableCurve", f"{name} must be a tuple of numbers", describe(numbers))
-    for number in numbers:
-        check_share("TableCurve", f"each number of {name}", number)
-
-
-def _tensor(numbers: tuple[float, ...], like: Tensor) -> Tensor:
-    return send(torch.tensor(numbers, dtype=like.dtype), like.device)
-
-
 Curves = Mapping[str, AnyCurve]
 
-_NAMES = (*OPERATIONS, "crop")
-_FOLDER = Path(str(files("softaug.transforms"))) / "curves_data"
-_SCHEMA = 1
-_FILE_KEYS = {"schema", "kind", "operations", "about"}
-_CURVE_KEYS: Mapping[type[AnyCurve], set[str]] = {
-    Curve: {"of", "loss", "k"},
-    TableCurve: {"of", "lost", "retained"},
-}
 
-
-def _naive(name: str) -> Curve:
+def _make_naive(operation: Operation) -> Curve:
     """The crop's rule: of what is visible, or of the strength where all stays visible.
 
     It sees area alone: an image upside down is as good as upright.
     """
-    operation = OPERATIONS[name]
     if not operation.graded:
         return Curve("strength", loss=0.0, k=1.0)
     return Curve("visible" if operation.geometric else "strength", loss=1.0, k=2.0)
 
 
-NAIVE: Curves = {name: _naive(name) for name in OPERATIONS}
+_FOLDER = Path(str(files("softaug.transforms"))) / "curves_data"
+_SCHEMA = 1
+NAIVE: Curves = {name: _make_naive(operation) for name, operation in OPERATIONS.items()}
 SHIPPED = tuple(sorted(path.stem for path in _FOLDER.glob("*.json")))
 
 
@@ -157,70 +133,57 @@ def find_curves_file(curves: str | Path) -> Path:
 
 def check_curves(who: str, curves: Curves) -> dict[str, AnyCurve]:
     """Return `curves` if each is a curve of an operation, of something that it changes."""
+    num_classes = {}
     for name, curve in curves.items():
-        _check_name(who, name)
+        check_choice(who, "an operation", name, (*OPERATIONS, "crop"))
         if not isinstance(curve, Curve | TableCurve):
             refuse(who, f"the curve of {name!r} must be a Curve or a TableCurve", describe(curve))
         shown_whole = name in OPERATIONS and not OPERATIONS[name].geometric
         if curve.of == "visible" and shown_whole:
             remedy = "all of the image stays visible"
             refuse(who, f"the curve of {name!r} must be of its strength", repr(curve.of), remedy)
-    _check_classes(who, curves)
-    return dict(curves)
-
-
-def _check_name(who: str, name: str) -> None:
-    if name not in _NAMES:
-        rule = f"operations are {', '.join(_NAMES)}"
-        refuse(who, rule, repr(name), nearest(str(name), _NAMES))
-
-
-def _check_classes(who: str, curves: Curves) -> None:
-    """Refuse curves for different numbers of classes."""
-    powers = {name: curve.k for name, curve in curves.items() if isinstance(curve, Curve)}
-    sizes = {name: len(k) for name, k in powers.items() if isinstance(k, tuple)}
-    if len(set(sizes.values())) > 1:
-        shown = ", ".join(f"{size} for {name}" for name, size in sizes.items())
+        if isinstance(curve, Curve) and isinstance(curve.k, tuple):
+            num_classes[name] = len(curve.k)
+    if len(set(num_classes.values())) > 1:
+        shown = ", ".join(f"{num} for {name}" for name, num in num_classes.items())
         refuse(who, "curves with one k for each class must have equally many", shown)
+    return dict(curves)
 
 
 def read_curves(path: str | Path) -> dict[str, AnyCurve]:
     """The curves of a JSON file, as `write_curves` writes it."""
-    who = f"curves in {path}"
+    who, keys = f"curves in {path}", '"schema", "kind", "operations" and "about"'
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         refuse(who, "the file must be readable", error.strerror)
     except ValueError as error:
         refuse(who, "the file must be JSON", error)
-    _check_file(who, found)
-    return check_curves(who, {n: _read_curve(who, n, c) for n, c in found["operations"].items()})
-
-
-def _check_file(who: str, found: Any) -> None:
-    if not isinstance(found, dict) or not {"schema", "kind", "operations"} <= set(found):
-        refuse(who, 'the file must hold "schema", "kind" and "operations"', describe(found))
-    if (found["schema"], found["kind"]) != (_SCHEMA, "curves"):
+    if not isinstance(found, dict) or not set(found) <= {"schema", "kind", "operations", "about"}:
+        refuse(
+            who, f"keys must be {keys}", describe(found if type(found) is not dict else [*found])
+        )
+    if (found.get("schema"), found.get("kind")) != (_SCHEMA, "curves"):
         rule = f'"schema" and "kind" must be {_SCHEMA} and "curves"'
-        refuse(who, rule, f"{found['schema']!r} and {found['kind']!r}")
-    for key in set(found) - _FILE_KEYS:
-        refuse(who, 'keys must be "schema", "kind", "operations" and "about"', repr(key))
-    if not isinstance(found["operations"], dict):
-        refuse(who, '"operations" must map names to curves', describe(found["operations"]))
+        refuse(who, rule, f"{found.get('schema')!r} and {found.get('kind')!r}")
+    operations = found.get("operations")
+    if not isinstance(operations, dict):
+        refuse(who, '"operations" must map names to curves', describe(operations))
+    return check_curves(who, {n: _read_curve(f"{who}: {n}", c) for n, c in operations.items()})
 
 
-def _read_curve(who: str, name: str, found: Any) -> AnyCurve:
-    _check_name(who, name)
+def _read_curve(who: str, found: Any) -> AnyCurve:
     keys = set(found) if isinstance(found, dict) else set()
-    kind = next((kind for kind, needed in _CURVE_KEYS.items() if keys == needed), None)
+    kinds = (Curve, TableCurve)
+    kind = next((kind for kind in kinds if keys == {field.name for field in fields(kind)}), None)
     if kind is None:
-        rule = f'{name} must have the keys "of", "loss", "k" or "of", "lost", "retained"'
+        rule = 'a curve must have the keys "of", "loss", "k" or "of", "lost", "retained"'
         refuse(who, rule, ", ".join(sorted(keys)) or describe(found))
     settings: dict[str, Any] = {k: tuple(v) if type(v) is list else v for k, v in found.items()}
     try:
         return kind(**settings)
     except ValueError as error:
-        raise ValueError(f"{who}: {name}: {error}") from None
+        raise ValueError(f"{who}: {error}") from None
 
 
 def write_curves(path: str | Path, curves: Curves, about: Mapping[str, Any]) -> Path:

@@ -6,7 +6,8 @@ gives a direction, where there are two. More strength never leaves more of the i
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,84 +17,53 @@ from softaug.pixels import Fill, check_fill, make_fill
 from softaug.transforms import photometric
 from softaug.transforms.affine import measure_visible, render_affine
 
-Map = Callable[[Tensor, int, int], Tensor]
-Change = Callable[[Tensor, Tensor], Tensor]
+Change = Callable[[Tensor, Tensor], Tensor]  # images, strength [B] -> images
 
+_WIDEST_FACTOR = 0.99  # brightness, color, contrast and sharpness have factors of 1 +- this
 _WIDEST_SHEAR = 0.99
 _WIDEST_TURN = math.radians(135)
 _ALMOST = 1e-4  # a shift of 15.99999 pixels is one of 16, rounded
 _ROUNDING = 1e-3  # by which a resized image may leave 0..1
 
 
-@dataclass(frozen=True)
-class Operation:
-    """One of the operations: it moves pixels by a map, or changes their values, or neither."""
+class Operation(NamedTuple):
+    """One of the operations: it moves pixels, or changes their values, or neither."""
 
-    name: str
+    rand_widest: float = 1.0  # RandAugment's range; a whole edge is the unit of shifts
     signed: bool = False  # the sign of its strength matters
     graded: bool = True  # it has a strength
-    source: Map | None = None  # strength [B], height, width -> map to the source [B, 2, 3]
-    change: Change | None = None  # images, strength [B] -> images
-
-    @property
-    def geometric(self) -> bool:
-        """Whether part of the image can leave the frame."""
-        return self.source is not None
+    geometric: bool = False  # part of the image can leave the frame
+    change: Change | None = None
 
 
-def _shear_x(strength: Tensor, height: int, width: int) -> Tensor:
-    slope = _WIDEST_SHEAR * strength  # from the top row, as torchvision does
-    return _map(strength, b=slope, c=slope * (height / 2))
+def _adjust_by(adjust: Change) -> Operation:
+    def change(images: Tensor, strength: Tensor) -> Tensor:
+        return adjust(images, 1 + _WIDEST_FACTOR * strength)
+
+    return Operation(0.9 / 0.99, signed=True, change=change)
 
 
-def _shear_y(strength: Tensor, height: int, width: int) -> Tensor:
-    slope = _WIDEST_SHEAR * strength
-    return _map(strength, d=slope, f=slope * (width / 2))
+def _move_by(rand_widest: float) -> Operation:
+    return Operation(rand_widest, signed=True, geometric=True)
 
 
-def _translate_x(strength: Tensor, height: int, width: int) -> Tensor:
-    return _map(strength, c=-_whole_pixels(strength, width))
-
-
-def _translate_y(strength: Tensor, height: int, width: int) -> Tensor:
-    return _map(strength, f=-_whole_pixels(strength, height))
-
-
-def _rotate(strength: Tensor, height: int, width: int) -> Tensor:
-    angle = _WIDEST_TURN * strength
-    cos, sin = angle.cos(), angle.sin()
-    return _map(strength, a=cos, b=-sin, d=sin, e=cos)
-
-
-def _whole_pixels(strength: Tensor, edge: int) -> Tensor:
-    """The share `strength` of an edge, toward zero."""
-    return strength.sign() * (strength.abs() * edge + _ALMOST).floor()
-
-
-def _map(like: Tensor, **entries: Tensor) -> Tensor:
-    """The map x' = a x + b y + c, y' = d x + e y + f; what is not given changes nothing."""
-    same, none = torch.ones_like(like), torch.zeros_like(like)
-    rows = {"a": same, "b": none, "c": none, "d": none, "e": same, "f": none, **entries}
-    return torch.stack([rows[name] for name in "abcdef"], dim=-1).view(-1, 2, 3)
-
-
-_ALL = (
-    Operation("identity", graded=False),
-    Operation("shear-x", signed=True, source=_shear_x),
-    Operation("shear-y", signed=True, source=_shear_y),
-    Operation("translate-x", signed=True, source=_translate_x),
-    Operation("translate-y", signed=True, source=_translate_y),
-    Operation("rotate", signed=True, source=_rotate),
-    Operation("brightness", signed=True, change=photometric.brightness),
-    Operation("color", signed=True, change=photometric.color),
-    Operation("contrast", signed=True, change=photometric.contrast),
-    Operation("sharpness", signed=True, change=photometric.sharpness),
-    Operation("posterize", change=photometric.posterize),
-    Operation("solarize", change=photometric.solarize),
-    Operation("autocontrast", graded=False, change=photometric.autocontrast),
-    Operation("equalize", graded=False, change=photometric.equalize),
-)
-OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _ALL}
+OPERATIONS: dict[str, Operation] = {
+    "identity": Operation(graded=False),
+    "shear-x": _move_by(0.3 / 0.99),
+    "shear-y": _move_by(0.3 / 0.99),
+    "translate-x": _move_by(150 / 331),
+    "translate-y": _move_by(150 / 331),
+    "rotate": _move_by(30 / 135),
+    "brightness": _adjust_by(photometric.adjust_brightness),
+    "color": _adjust_by(photometric.adjust_saturation),
+    "contrast": _adjust_by(photometric.adjust_contrast),
+    "sharpness": _adjust_by(photometric.adjust_sharpness),
+    "posterize": Operation(4 / 6, change=photometric.posterize),
+    "solarize": Operation(change=photometric.solarize),
+    "autocontrast": Operation(graded=False, change=photometric.autocontrast),
+    "equalize": Operation(graded=False, change=photometric.equalize),
+}
+_NAMES = tuple(OPERATIONS)
 
 
 def apply_operation(name: str, images: Tensor, strength: Tensor, fill: Fill = 0) -> Tensor:
@@ -101,23 +71,71 @@ def apply_operation(name: str, images: Tensor, strength: Tensor, fill: Fill = 0)
 
     `fill` is put where there is no image: a number, one per channel, or "mean".
     """
-    check_choice("apply_operation", "name", name, tuple(OPERATIONS))
-    check_operable("apply_operation", images, strength)
-    check_fill("apply_operation", fill)
-    operation = OPERATIONS[name]
-    if operation.source is not None:
-        maps = operation.source(strength, images.shape[-2], images.shape[-1])
-        return render_affine(images, maps, make_fill("apply_operation", fill, images))
-    return images if operation.change is None else operation.change(images, strength)
+    who, operation = "apply_operation", _fill_with(name, strength)
+    check_operable(who, images, strength)
+    check_fill(who, fill)
+    if OPERATIONS[name].geometric:
+        return _move(who, images, operation, strength, fill)
+    change = OPERATIONS[name].change
+    return images if change is None else change(images, strength)
 
 
 def measure_in_frame(name: str, strength: Tensor, height: int, width: int) -> Tensor:
     """Measure the exact share of the image's area that the operation leaves in frame, [B]."""
-    check_choice("measure_in_frame", "name", name, tuple(OPERATIONS))
-    source = OPERATIONS[name].source
-    if source is None:
-        return torch.ones_like(strength)
-    return measure_visible(source(strength, height, width), height, width)
+    maps = build_maps(_fill_with(name, strength), strength, height, width)
+    return measure_visible(maps, height, width)
+
+
+def _fill_with(name: str, strength: Tensor) -> Tensor:
+    """The number of the operation of this name, [B]."""
+    check_choice("operations", "name", name, _NAMES)
+    return torch.full_like(strength, _NAMES.index(name), dtype=torch.int64)
+
+
+def apply_each(who: str, images: Tensor, operation: Tensor, strength: Tensor, fill: Fill) -> Tensor:
+    """Apply to each image [B, C, H, W] its own operation [B] with its own strength [B]."""
+    check_operable(who, images, strength)
+    moving = torch.zeros_like(operation, dtype=torch.bool)
+    for index, each in enumerate(OPERATIONS.values()):
+        if each.geometric:
+            moving = moving | (operation == index)
+    move = partial(_move, who, fill=fill)
+    out = apply_where(images.clone(), moving, move, images, operation, strength)
+    for index, each in enumerate(OPERATIONS.values()):
+        if each.change is not None:
+            out = apply_where(out, operation == index, each.change, images, strength)
+    return out
+
+
+def _move(who: str, images: Tensor, operation: Tensor, strength: Tensor, fill: Fill) -> Tensor:
+    maps = build_maps(operation, strength, images.shape[-2], images.shape[-1])
+    return render_affine(images, maps, make_fill(who, fill, images))
+
+
+def build_maps(operation: Tensor, strength: Tensor, height: int, width: int) -> Tensor:
+    """Return the map to the source of each image's operation, [B, 2, 3]; identity for most.
+
+    A map is the rows of x' = a x + b y + c, y' = d x + e y + f.
+    """
+    slope, angle = _WIDEST_SHEAR * strength, _WIDEST_TURN * strength
+    cos, sin = angle.cos(), angle.sin()
+    right, down = (  # whole pixels, toward zero
+        strength.sign() * (strength.abs() * edge + _ALMOST).floor() for edge in (width, height)
+    )
+    one, none = torch.ones_like(strength), torch.zeros_like(strength)
+    rows = {
+        # from the top row and the left column, as torchvision does
+        "shear-x": (one, slope, slope * (height / 2), none, one, none),
+        "shear-y": (one, none, none, slope, one, slope * (width / 2)),
+        "translate-x": (one, none, -right, none, one, none),
+        "translate-y": (one, none, none, none, one, -down),
+        "rotate": (cos, -sin, none, sin, cos, none),
+    }
+    maps = torch.stack([one, none, none, none, one, none], dim=-1)
+    for name, row in rows.items():
+        chosen = (operation == _NAMES.index(name)).unsqueeze(-1)
+        maps = torch.where(chosen, torch.stack(row, dim=-1), maps)
+    return maps.view(-1, 2, 3)
 
 
 def check_operable(who: str, images: Tensor, strength: Tensor) -> None:
@@ -128,7 +146,7 @@ def check_operable(who: str, images: Tensor, strength: Tensor) -> None:
     check_images(who, images)
     if images.ndim != 4 or images.shape[1] not in (1, 3):
         rule = "images must be [B, C, H, W] with 1 or 3 channels"
-        refuse(who, rule, describe(images), "grey values need red, green and blue")
+        refuse(who, rule, describe(images), "gray values need red, green and blue")
     if strength.shape != images.shape[:1] or not strength.is_floating_point():
         rule = f"strength must be one number for each of the {len(images)} images"
         refuse(who, rule, describe(strength))
@@ -137,7 +155,7 @@ def check_operable(who: str, images: Tensor, strength: Tensor) -> None:
     # Operations clamp to 0..1, which ruins normalized images.
     low, high = (float(end) for end in images.detach().aminmax())
     if not (low >= -_ROUNDING and high <= 1 + _ROUNDING):  # also where one is NaN
-        remedy = "put it before normalising"
+        remedy = "put it before normalizing"
         refuse(who, "float images must be in 0..1", f"{low:.3g} to {high:.3g}", remedy)
 
 
@@ -145,7 +163,7 @@ Part = Callable[..., Tensor]  # values of some images, each [b, ...] -> their ne
 
 
 def apply_where(out: Tensor, chosen: Tensor, part: Part, *batch: Tensor) -> Tensor:
-    """`out` with the chosen images [B] replaced by what `part` makes of theirs in `batch`.
+    """Replace the chosen images [B] of `out` by what `part` makes of theirs in `batch`.
 
     On the CPU only these are computed, and `out` is changed; elsewhere and under
     `torch.compile`, where reading what is chosen would cost a wait, all are.
@@ -156,38 +174,3 @@ def apply_where(out: Tensor, chosen: Tensor, part: Part, *batch: Tensor) -> Tens
     if len(rows) == 0:
         return out
     return out.index_copy_(0, rows, part(*(values.index_select(0, rows) for values in batch)))
-
-
-_MOVING = {i: o.source for i, o in enumerate(OPERATIONS.values()) if o.source is not None}
-_CHANGING = {i: o.change for i, o in enumerate(OPERATIONS.values()) if o.change is not None}
-
-
-def apply_each(who: str, images: Tensor, operation: Tensor, strength: Tensor, fill: Fill) -> Tensor:
-    """The images [B, C, H, W], each after its own operation [B] of its own strength [B]."""
-    check_operable(who, images, strength)
-
-    def move(some: Tensor, operation: Tensor, strength: Tensor) -> Tensor:
-        maps = source_maps(operation, strength, images.shape[-2], images.shape[-1])
-        return render_affine(some, maps, make_fill(who, fill, some))
-
-    moving = torch.zeros_like(operation, dtype=torch.bool)
-    for index in _MOVING:
-        moving = moving | (operation == index)
-    out = apply_where(images.clone(), moving, move, images, operation, strength)
-    for index, change in _CHANGING.items():
-        out = apply_where(out, operation == index, change, images, strength)
-    return out
-
-
-def measure_visible_each(operation: Tensor, strength: Tensor, height: int, width: int) -> Tensor:
-    """Measure what each operation leaves in the frame, [B]: 1 for those that move nothing."""
-    return measure_visible(source_maps(operation, strength, height, width), height, width)
-
-
-def source_maps(operation: Tensor, strength: Tensor, height: int, width: int) -> Tensor:
-    """Return the map to the source of each image's operation, [B, 2, 3]; identity for most."""
-    maps = torch.eye(2, 3, dtype=strength.dtype, device=strength.device).expand(len(strength), 2, 3)
-    for index, source in _MOVING.items():
-        chosen = (operation == index).view(-1, 1, 1)
-        maps = torch.where(chosen, source(strength, height, width), maps)
-    return maps

@@ -9,26 +9,14 @@ from torch import Tensor
 from softaug.checks import check_choice, check_whole, describe, refuse
 from softaug.draws import send
 from softaug.pixels import Fill, check_fill
-from softaug.transforms.base import SoftTransform
-from softaug.transforms.curves import AnyCurve, apply_curve, find_curves
-from softaug.transforms.operations import OPERATIONS, apply_each, measure_visible_each
-from softaug.transforms.strength import STRENGTH, Auto, Samples, check_strength
+from softaug.transforms.affine import measure_visible
+from softaug.transforms.base import SoftTransform, Strength
+from softaug.transforms.curves import find_curves
+from softaug.transforms.operations import OPERATIONS, apply_each, build_maps
+from softaug.transforms.strength import STRENGTH, Auto, check_strength
 
 _LAST_BIN = 30  # magnitudes are 31 even steps from 0 to the widest
 _TRIVIAL_SHIFT = 32  # pixels, whatever the image's size
-_RAND_WIDEST = {  # in units of TrivialAugment's ranges; a whole edge for shifts
-    "shear-x": 0.3 / 0.99,
-    "shear-y": 0.3 / 0.99,
-    "translate-x": 150 / 331,
-    "translate-y": 150 / 331,
-    "rotate": 30 / 135,
-    "brightness": 0.9 / 0.99,
-    "color": 0.9 / 0.99,
-    "contrast": 0.9 / 0.99,
-    "sharpness": 0.9 / 0.99,
-    "posterize": 4 / 6,
-    "solarize": 1.0,
-}
 
 
 class PolicyParams(NamedTuple):
@@ -48,7 +36,7 @@ class SoftPolicy(SoftTransform[PolicyParams]):
     torchvision's. `curves` say what an operation leaves: "naive" (the crop's rule), a name
     in `softaug.transforms.curves.SHIPPED`, a JSON file, or a mapping. Every magnitude is
     multiplied by `strength`; "auto" is set by a `Pacer`. Images are uint8, or floats in [0, 1],
-    of 1 or 3 channels: put it before normalising.
+    of 1 or 3 channels: put it before normalizing.
 
     >>> from softaug import DrawKey
     >>> policy, image = SoftPolicy("rand"), torch.ones(3, 32, 32)
@@ -72,12 +60,23 @@ class SoftPolicy(SoftTransform[PolicyParams]):
         self.strength = check_strength(self.name, STRENGTH, strength)
         check_choice(self.name, "policy", policy, ("trivial", "rand"))
         self.policy = policy
-        self.num_ops = _check_rand(self.name, policy, "num_ops", num_ops, default=2, least=1)
-        self.magnitude = _check_rand(self.name, policy, "magnitude", magnitude, default=9, least=0)
-        if self.magnitude is not None and self.magnitude > _LAST_BIN:
-            refuse(self.name, f"magnitude must be at most {_LAST_BIN}", self.magnitude)
-        self.curves = curves
-        self._curves = _for_all(self.name, find_curves(self.name, curves))
+        if policy == "rand":
+            num_ops = check_whole(self.name, "num_ops", 2 if num_ops is None else num_ops, least=1)
+            magnitude = 9 if magnitude is None else magnitude
+            if check_whole(self.name, "magnitude", magnitude, least=0) > _LAST_BIN:
+                refuse(self.name, f"magnitude must be at most {_LAST_BIN}", magnitude)
+        for name, value in (("num_ops", num_ops), ("magnitude", magnitude)):
+            if policy == "trivial" and value is not None:
+                remedy = 'leave it out, or use policy="rand"'
+                refuse(self.name, f'policy "trivial" has no {name}', value, remedy)
+        self.num_ops, self.magnitude = num_ops, magnitude
+        self.curves, self._curves = curves, find_curves(self.name, curves)
+        missing = [name for name, o in OPERATIONS.items() if o.graded and name not in self._curves]
+        if missing:
+            remedy = "start from {**softaug.transforms.curves.NAIVE, ...}"
+            refuse(
+                self.name, "curves must cover every graded operation", f"none of {missing}", remedy
+            )
         self.fill = check_fill(self.name, fill)
 
     @property
@@ -91,29 +90,27 @@ class SoftPolicy(SoftTransform[PolicyParams]):
         rows = zip(params.operation.tolist(), params.strength.tolist(), strict=True)
         return [[(names[i], s) for i, s in zip(*row, strict=True)] for row in rows]
 
-    def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> PolicyParams:
+    def _draw(self, uniform: Tensor, height: int, width: int, strength: Strength) -> PolicyParams:
         num_ops = self.num_ops or 1
         operation = (uniform[:, :num_ops] * len(OPERATIONS)).floor().long()
         sign = 1 - 2 * (uniform[:, num_ops : 2 * num_ops] < 0.5).to(uniform.dtype)
         table = self._ranges(height, width).to(uniform.dtype)
         widest, signed = send(table, uniform.device)[operation].unbind(-1)
         magnitude = (self._step(uniform) * widest).clamp(max=1)  # [B, n]
-        share = self._read_strength(samples, uniform)
-        magnitude = (magnitude.T * share).T  # one for all, or one for each image [B]
-        strength = magnitude * torch.where(signed > 0, sign, 1)
-        frame = measure_visible_each(operation.flatten(), strength.flatten(), height, width)
-        frame = frame.view(strength.shape)
-        return PolicyParams(operation, strength, frame, frame.prod(dim=1))
+        magnitude = (magnitude.T * strength).T  # one for all, or one for each image [B]
+        strengths = magnitude * torch.where(signed > 0, sign, 1)
+        maps = build_maps(operation.flatten(), strengths.flatten(), height, width)
+        frame = measure_visible(maps, height, width).view(strengths.shape)
+        return PolicyParams(operation, strengths, frame, frame.prod(dim=1))
 
     def _ranges(self, height: int, width: int) -> Tensor:
         """The widest strength of each operation, and whether it has a sign, [14, 2]."""
-        widest = dict.fromkeys(OPERATIONS, 1.0)
         if self.policy == "rand":
-            widest |= _RAND_WIDEST
-        else:  # in units of an edge; what is more than one is clamped
-            widest["translate-x"] = _TRIVIAL_SHIFT / width
-            widest["translate-y"] = _TRIVIAL_SHIFT / height
-        rows = [(widest[o.name] * o.graded, float(o.signed)) for o in OPERATIONS.values()]
+            widest = {name: operation.rand_widest for name, operation in OPERATIONS.items()}
+        else:  # shifts are in units of an edge; what is more than one is clamped
+            shifts = {"translate-x": _TRIVIAL_SHIFT / width, "translate-y": _TRIVIAL_SHIFT / height}
+            widest = dict.fromkeys(OPERATIONS, 1.0) | shifts
+        rows = [(widest[name] * o.graded, float(o.signed)) for name, o in OPERATIONS.items()]
         return torch.tensor(rows, dtype=torch.float64)
 
     def _step(self, uniform: Tensor) -> Tensor | float:
@@ -131,35 +128,12 @@ class SoftPolicy(SoftTransform[PolicyParams]):
         kept = torch.ones_like(params.strength)
         for index, name in enumerate(OPERATIONS):
             if (curve := self._curves.get(name)) is not None:
-                here = apply_curve(curve, params.strength, params.in_frame, label)
-                kept = torch.where(params.operation == index, here, kept)
+                lost = params.strength.abs() if curve.of == "strength" else 1 - params.in_frame
+                kept = torch.where(params.operation == index, curve(lost, label), kept)
         return kept.prod(dim=1)
 
     def extra_repr(self) -> str:
-        shown = ("policy", "num_ops", "magnitude", "curves", "fill", "strength")
-        settings = {name: getattr(self, name) for name in shown}
-        return ", ".join(f"{n}={value!r}" for n, value in settings.items() if value is not None)
-
-
-def _check_rand(
-    who: str, policy: str, name: str, value: int | None, default: int, least: int
-) -> int | None:
-    """A setting of "rand", which "trivial" does not have."""
-    if policy == "rand":
-        return check_whole(who, name, default if value is None else value, least=least)
-    if value is not None:
-        remedy = 'leave it out, or use policy="rand"'
-        refuse(who, f'policy "trivial" has no {name}', value, remedy)
-    return None
-
-
-def _for_all(who: str, curves: dict[str, AnyCurve]) -> dict[str, AnyCurve]:
-    """Return `curves` if they cover every operation that has a strength."""
-    missing = [name for name, o in OPERATIONS.items() if o.graded and name not in curves]
-    if missing:
-        remedy = "start from {**softaug.transforms.curves.NAIVE, ...}"
-        refuse(who, "curves must cover every graded operation", f"none of {missing}", remedy)
-    return curves
+        return super().extra_repr().removeprefix("k=1.0, ")
 
 
 class SeedParams(NamedTuple):
@@ -185,22 +159,18 @@ class PerSample(SoftTransform[SeedParams]):
         super().__init__(k=1.0)
         self.transform = transform
 
-    def _draw(self, uniform: Tensor, height: int, width: int, samples: Samples) -> SeedParams:
+    def _draw(self, uniform: Tensor, height: int, width: int, strength: Strength) -> SeedParams:
         seed = (uniform[:, 0] * 2**32).long()
         return SeedParams(seed, torch.ones_like(uniform[:, 0]))
 
     def _render(self, batch: Tensor, params: SeedParams) -> Tensor:
-        before = torch.get_rng_state()
-        try:
-            images = zip(batch.cpu(), params.seed.tolist(), strict=True)
-            return torch.stack([self._one(image, seed) for image, seed in images]).to(batch.device)
-        finally:
-            torch.set_rng_state(before)
-
-    def _one(self, image: Tensor, seed: int) -> Tensor:
-        torch.default_generator.manual_seed(seed)  # torch.manual_seed would seed GPUs too
-        out = self.transform(image)
-        if out.shape != image.shape or out.dtype != image.dtype:
-            rule = f"transform must keep shape and type, {describe(image)}"
-            refuse(self.name, rule, describe(out))
-        return out
+        done = []
+        with torch.random.fork_rng(devices=[]):
+            for image, seed in zip(batch.cpu(), params.seed.tolist(), strict=True):
+                torch.default_generator.manual_seed(seed)  # torch.manual_seed would seed GPUs too
+                out = self.transform(image)
+                if out.shape != image.shape or out.dtype != image.dtype:
+                    rule = f"transform must keep shape and type, {describe(image)}"
+                    refuse(self.name, rule, describe(out))
+                done.append(out)
+        return torch.stack(done).to(batch.device)

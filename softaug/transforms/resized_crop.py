@@ -8,8 +8,8 @@ from torch import Tensor
 from softaug.checks import check_choice, check_range, check_whole, refuse
 from softaug.draws import to_range, to_truncated_normal
 from softaug.pixels import Fill
-from softaug.transforms.base import Power
-from softaug.transforms.strength import SIGMA, Auto, Samples, check_strength
+from softaug.transforms.base import Power, Strength
+from softaug.transforms.strength import SIGMA, Auto, check_strength
 from softaug.transforms.windows import WindowCrop, WindowParams
 
 OFFSETS = {"half": 0.5, "literal": 1.0}  # of sigma (W + w)
@@ -55,25 +55,26 @@ class SoftResizedCrop(WindowCrop):
     ) -> None:
         super().__init__(size, k, fill, antialias, share_of)
         self.sigma = check_strength(self.name, SIGMA, sigma)
-        self.min_size = _check_min_size(self.name, min_size, size)
+        if min_size is not None and check_whole(self.name, "min_size", min_size, least=1) > size:
+            remedy = "it is what the smallest window has of them"
+            refuse(self.name, f"min_size must be at most size, {size}", min_size, remedy)
+        self.min_size = size / 2 if min_size is None else min_size
         check_choice(self.name, "offsets", offsets, tuple(OFFSETS))
         check_choice(self.name, "relative_to", relative_to, RELATIVE_TO)
         self.offsets, self.relative_to = offsets, relative_to
 
     def _windows(
-        self, uniform: Tensor, height: Tensor, width: Tensor, samples: Samples
+        self, uniform: Tensor, height: Tensor, width: Tensor, strength: Strength
     ) -> tuple[Tensor, ...]:
-        sigma = self._read_strength(samples, uniform)
-        across = self._length(uniform[:, 0], self._longest(width, height), sigma)
-        down = self._length(uniform[:, 1], self._longest(height, width), sigma)
-        left = self._start(uniform[:, 2], width, across, sigma)
-        top = self._start(uniform[:, 3], height, down, sigma)
+        shorter = torch.minimum(height, width)
+        short = self.relative_to == "short-edge"
+        across = self._length(uniform[:, 0], shorter if short else width, strength)
+        down = self._length(uniform[:, 1], shorter if short else height, strength)
+        left = self._start(uniform[:, 2], width, across, strength)
+        top = self._start(uniform[:, 3], height, down, strength)
         return left, top, across, down
 
-    def _longest(self, edge: Tensor, other: Tensor) -> Tensor:
-        return torch.minimum(edge, other) if self.relative_to == "short-edge" else edge
-
-    def _length(self, uniform: Tensor, longest: Tensor, sigma: float | Tensor) -> Tensor:
+    def _length(self, uniform: Tensor, longest: Tensor, sigma: Strength) -> Tensor:
         """What is left of an edge: a rectified normal loss, clipped."""
         edge = longest.to(uniform.dtype)
         if self.relative_to == "pixels":
@@ -84,9 +85,7 @@ class SoftResizedCrop(WindowCrop):
         lost = torch.minimum((sigma * most * normal).clamp(min=0), most)
         return longest - lost.floor().long()
 
-    def _start(
-        self, uniform: Tensor, edge: Tensor, length: Tensor, sigma: float | Tensor
-    ) -> Tensor:
+    def _start(self, uniform: Tensor, edge: Tensor, length: Tensor, sigma: Strength) -> Tensor:
         """Where the window begins: central, then shifted by whole pixels, toward zero."""
         sd = 2 * OFFSETS[self.offsets] * sigma  # in units of the largest shift, (W + w) / 2
         shift = to_truncated_normal(uniform, sd, limit=1) * (edge + length) / 2
@@ -118,41 +117,26 @@ class UniformResizedCrop(WindowCrop):
         self.ratio = check_range(self.name, "ratio", ratio)
 
     def _windows(
-        self, uniform: Tensor, height: Tensor, width: Tensor, samples: Samples
+        self, uniform: Tensor, height: Tensor, width: Tensor, strength: Strength
     ) -> tuple[Tensor, ...]:
         area = to_range(uniform[:, :TRIES], *self.scale) * (height * width)[:, None]
         ratio = to_range(uniform[:, TRIES:-2], *map(math.log, self.ratio)).exp()  # [B, tries]
         across, down = (area * ratio).sqrt().round().long(), (area / ratio).sqrt().round().long()
         fits = (across > 0) & (across <= width[:, None]) & (down > 0) & (down <= height[:, None])
         found, first = fits.any(1), fits.int().argmax(1, keepdim=True)
-        widest, highest = self._central(height, width)
+        # The largest window of an allowed ratio.
+        widest = (height.double() * self.ratio[1]).round().long().clamp(min=1).minimum(width)
+        highest = (width.double() / self.ratio[0]).round().long().clamp(min=1).minimum(height)
         across = torch.where(found, across.gather(1, first)[:, 0], widest)
         down = torch.where(found, down.gather(1, first)[:, 0], highest)
         left = torch.where(found, _place(uniform[:, -2], width - across), (width - across) // 2)
         top = torch.where(found, _place(uniform[:, -1], height - down), (height - down) // 2)
         return left, top, across, down
 
-    def _central(self, height: Tensor, width: Tensor) -> tuple[Tensor, Tensor]:
-        """Width and height of the largest window of an allowed ratio."""
-        narrow, wide = self.ratio
-        across = (height.double() * wide).round().long()
-        down = (width.double() / narrow).round().long()
-        return across.clamp(min=1).minimum(width), down.clamp(min=1).minimum(height)
-
 
 def _place(uniform: Tensor, most: Tensor) -> Tensor:
     """A whole number, even in 0..most."""
     return (uniform * (most + 1)).floor().long()
-
-
-def _check_min_size(who: str, min_size: int | None, size: int) -> int | float:
-    if min_size is None:
-        return size / 2
-    check_whole(who, "min_size", min_size, least=1)
-    if min_size > size:
-        remedy = "it is what the smallest window has of them"
-        refuse(who, f"min_size must be at most size, {size}", min_size, remedy)
-    return min_size
 
 
 def resize_windows(
@@ -175,7 +159,9 @@ def resize_windows(
     narrow = rows.reshape(num, height * channels, width) @ across.transpose(1, 2)
     small = down @ narrow.view(num, height, channels * size)
     out = small.view(num, size, channels, size).transpose(1, 2)
-    return _like(out if fill is None else out + fill, images)
+    out = out if fill is None else out + fill
+    out = out.round() if images.dtype == torch.uint8 else out  # means are within the range
+    return out.to(images.dtype, memory_format=torch.contiguous_format).contiguous()
 
 
 def compute_window_weights(
@@ -211,10 +197,3 @@ def _total(place: Tensor, reach: Tensor, length: Tensor) -> Tensor:
     rising = (middle - first + 1) * (1 - (place - (first + middle) / 2) / reach)
     falling = (last - middle) * (1 - ((middle + 1 + last) / 2 - place) / reach)
     return rising + falling
-
-
-def _like(values: Tensor, images: Tensor) -> Tensor:
-    """In the type of the images; means of them are within their range, but for rounding."""
-    if images.dtype == torch.uint8:
-        values = values.round()
-    return values.to(images.dtype, memory_format=torch.contiguous_format).contiguous()

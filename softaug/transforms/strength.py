@@ -1,7 +1,7 @@
 """Settings that a pacer changes while training goes on."""
 
 import math
-from numbers import Real
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -14,8 +14,11 @@ AUTO = "auto"
 Auto = Literal["auto"]
 By = Literal["all", "class", "sample"]  # who has a number of its own
 BY = ("all", "class", "sample")
-PLACES = {"class": "labels", "sample": "key.index"}  # in a table of such numbers
-REMEDIES = {"class": "draw(images, labels=labels)", "sample": "key=DrawKey(seed, epoch, index)"}
+# Where in a table of such numbers a sample is, and how this is given.
+_PLACES = {
+    "class": ("labels", "draw(images, labels=labels)"),
+    "sample": ("key.index", "key=DrawKey(seed, epoch, index)"),
+}
 
 
 class Paceable(NamedTuple):
@@ -31,13 +34,6 @@ SIGMA = Paceable("sigma", 0.05, 0.3)
 STRENGTH = Paceable("strength", 0.1, 1.0, limit=1.0)  # multiplies what a transform draws
 
 
-class Samples(NamedTuple):
-    """Which samples a number is asked for."""
-
-    label: Tensor | int | None = None  # their classes
-    index: Tensor | int | None = None  # type: ignore[assignment]  # of a `DrawKey`
-
-
 class Paced:
     """A number that a pacer sets: `SoftCrop(sigma="auto")` has one.
 
@@ -48,7 +44,7 @@ class Paced:
     """
 
     def __init__(self) -> None:
-        self._value = _shared(())
+        self._value = _make_shared(())
         self.by: By = "all"
         self.is_set = False
 
@@ -56,7 +52,7 @@ class Paced:
         """Hold `num` numbers, one for each class or sample; with "all" one number."""
         shape = () if num is None else (num,)
         if self._value.shape != shape:  # else workers that have it keep it
-            self._value = _shared(shape)
+            self._value = _make_shared(shape)
             self.is_set = False
         self.by = by
 
@@ -65,22 +61,35 @@ class Paced:
         self._value.copy_(torch.as_tensor(value, dtype=torch.float64))
         self.is_set = True
 
-    def look_up(self, who: str, name: str, samples: Samples, like: Tensor) -> Tensor:
-        """Return the number of each sample, [B] beside `like` [B, ...], or one for all."""
-        values = self.read(who, name)
-        if self.by == "all":
-            return values
-        rows = _rows(who, f"{name} is by {self.by}", self.by, samples, len(like))
-        rule = f"{name} is by {self.by}, so {PLACES[self.by]} must be in 0..{len(values) - 1}"
-        check_inside(who, rule, rows, len(values), "make the pacer with the right num")
-        return send(send(values, rows.device)[rows], like.device)
-
     def read(self, who: str, name: str) -> Tensor:
         """The number or numbers, float64 on the CPU; refused before there is one."""
         if not self.is_set:
             remedy = "softaug.Pacer(transform, epochs) sets it"
             refuse(who, f'{name} "auto" must have a pacer', "none", remedy)
         return self._value
+
+    def look_up(
+        self, who: str, name: str, given: Mapping[str, Tensor | int | None], like: Tensor
+    ) -> Tensor:
+        """Return one number for all, or that of each sample, [B] beside `like` [B, ...].
+
+        `given` holds the "class" and the "sample" (its index in the data) of each.
+        """
+        values, by = self.read(who, name), self.by
+        if by == "all":
+            return values
+        (place, remedy), numbers = _PLACES[by], given[by]
+        rule = f"{name} is by {by}, so {place} must be"
+        if numbers is None:
+            refuse(who, f"{rule} given", "none", remedy)
+        rows = torch.as_tensor(numbers).reshape(-1)
+        check_integers(who, place, rows)
+        if len(rows) != len(like):
+            refuse(who, f"{place} must be one for each of the {len(like)} images", describe(rows))
+        rows = (rows if has_float64(rows.device) else rows.cpu()).long()
+        remedy = "make the pacer with the right num"
+        check_inside(who, f"{rule} in 0..{len(values) - 1}", rows, len(values), remedy)
+        return send(send(values, rows.device)[rows], like.device)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Paced":
         return self  # a number of its own would silently stay where it is
@@ -89,33 +98,18 @@ class Paced:
         return repr(AUTO)
 
 
-def check_strength(who: str, paceable: Paceable, value: Any) -> "float | Paced":
+def check_strength(who: str, paceable: Paceable, value: Any) -> float | Paced:
     """Return a number above 0 as a float, "auto" as what a pacer sets."""
     if isinstance(value, str) and value == AUTO:
         return Paced()
-    if paceable.limit == math.inf:
-        return check_positive(who, paceable.name, value)
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if not is_number or not 0 < float(value) <= paceable.limit:
-        rule = f'{paceable.name} must be "auto" or a number above 0, at most {paceable.limit:g}'
-        refuse(who, rule, describe(value))
-    return float(value)
+    number = check_positive(who, paceable.name, value)
+    if number > paceable.limit:
+        refuse(who, f"{paceable.name} must be at most {paceable.limit:g}", value)
+    return number
 
 
-def _shared(shape: tuple[int, ...]) -> Tensor:
+def _make_shared(shape: tuple[int, ...]) -> Tensor:
     """No number yet, where loader workers will see it."""
     values = torch.full(shape, math.nan, dtype=torch.float64)
     values.share_memory_()  # type: ignore[no-untyped-call]
     return values
-
-
-def _rows(who: str, reason: str, by: By, samples: Samples, num: int) -> Tensor:
-    """Where in the table these `num` samples are, [B], on a device that has float64."""
-    given = samples.label if by == "class" else samples.index
-    if given is None:
-        refuse(who, f"{reason}, so {PLACES[by]} must be given", "none", REMEDIES[by])
-    rows = torch.as_tensor(given).reshape(-1)
-    check_integers(who, PLACES[by], rows)
-    if len(rows) != num:
-        refuse(who, f"{PLACES[by]} must be one for each of the {num} images", describe(given))
-    return (rows if has_float64(rows.device) else rows.cpu()).long()

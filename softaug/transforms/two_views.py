@@ -1,18 +1,92 @@
-"""Two random views of each image, for learning without labels."""
+"""Two random views of each image, for learning without labels: cropped, jittered, flipped."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import torch
 from torch import Generator, Tensor, nn
 
-from softaug.checks import check_images, check_share, describe, refuse
-from softaug.draws import DrawKey
-from softaug.transforms.color_jitter import ColorJitter, JitterParams
-from softaug.transforms.flip import FlipParams, HorizontalFlip
+from softaug.checks import check_images, check_not_negative, check_share, describe, refuse
+from softaug.draws import DrawKey, to_range
+from softaug.transforms.base import SoftTransform, Strength
+from softaug.transforms.crop import FlipParams, HorizontalFlip
+from softaug.transforms.operations import apply_where, check_operable
+from softaug.transforms.photometric import (
+    adjust_brightness,
+    adjust_contrast,
+    adjust_hue,
+    adjust_saturation,
+)
 from softaug.transforms.resized_crop import UniformResizedCrop, resize_windows
 from softaug.transforms.windows import WindowParams
 
 WHO = "TwoViews"
+
+
+class JitterParams(NamedTuple):
+    """What is done to each image's colors."""
+
+    amount: Tensor  # [B, 4]: factors of brightness, contrast, saturation; turn of the hue
+    order: Tensor  # [B, 4] int64: which of these is first, second, ...
+    jittered: Tensor  # [B] bool: whether any of it is done
+    gray: Tensor  # [B] bool: whether the image is made gray after
+    visible: Tensor  # [B], all 1
+
+
+ADJUST = (adjust_brightness, adjust_contrast, adjust_saturation, adjust_hue)
+
+
+class ColorJitter(SoftTransform[JitterParams]):
+    """Torchvision's ColorJitter with probability `p`, then RandomGrayscale with `gray_p`.
+
+    Factors of brightness, contrast and saturation are even in 1 - x..1 + x (never below 0), the
+    turn of the hue is even in -hue..hue; each image has its own, and its own order of the four.
+    Labels stay as they come. Images are uint8, or floats in [0, 1], of 1 or 3 channels.
+    """
+
+    purpose = 12
+    num_uniforms = 10
+
+    def __init__(
+        self,
+        brightness: float = 0.4,
+        contrast: float = 0.4,
+        saturation: float = 0.4,
+        hue: float = 0.1,
+        p: float = 0.8,
+        gray_p: float = 0.2,
+    ) -> None:
+        super().__init__(k=1.0)
+        self.brightness = check_not_negative(self.name, "brightness", brightness)
+        self.contrast = check_not_negative(self.name, "contrast", contrast)
+        self.saturation = check_not_negative(self.name, "saturation", saturation)
+        self.hue = check_not_negative(self.name, "hue", hue, most=0.5)
+        self.p = check_share(self.name, "p", p)
+        self.gray_p = check_share(self.name, "gray_p", gray_p)
+
+    def _draw(self, uniform: Tensor, height: int, width: int, strength: Strength) -> JitterParams:
+        ranges = [(max(0.0, 1 - x), 1 + x) for x in self._widths[:3]] + [(-self.hue, self.hue)]
+        amounts = [to_range(uniform[:, i], *ends) for i, ends in enumerate(ranges)]
+        order = uniform[:, 4:8].argsort(dim=1)  # every order is equally likely
+        jittered, gray = uniform[:, 8] < self.p, uniform[:, 9] < self.gray_p
+        visible = torch.ones_like(uniform[:, 0])
+        return JitterParams(torch.stack(amounts, dim=1), order, jittered, gray, visible)
+
+    @property
+    def _widths(self) -> tuple[float, ...]:
+        return self.brightness, self.contrast, self.saturation, self.hue
+
+    def _render(self, batch: Tensor, params: JitterParams) -> Tensor:
+        check_operable(self.name, batch, params.visible)
+        for kind in params.order.unbind(1):  # [B]: which comes now
+            out = batch.clone()
+            for index, (adjust, width) in enumerate(zip(ADJUST, self._widths, strict=True)):
+                if width > 0:
+                    now, amount = params.jittered & (kind == index), params.amount[:, index]
+                    out = apply_where(out, now, adjust, batch, amount)
+            batch = out
+        none = torch.zeros_like(params.visible)
+        return apply_where(batch.clone(), params.gray, adjust_saturation, batch, none)
 
 
 class Views(NamedTuple):
@@ -41,7 +115,7 @@ class TwoViews(nn.Module):
     each image and each view. With a key, the first view has twice the key's stream and the
     second the one after it, so that draws depend on seed, epoch, sample and view alone.
 
-    Images are uint8, or floats in [0, 1]: put it before normalising.
+    Images are uint8, or floats in [0, 1]: put it before normalizing.
 
     >>> import torch
     >>> images = torch.zeros(2, 3, 32, 32, dtype=torch.uint8)
@@ -61,8 +135,6 @@ class TwoViews(nn.Module):
         flip_p: float = 0.5,
     ) -> None:
         super().__init__()
-        for name, share in (("jitter_p", jitter_p), ("gray_p", gray_p), ("flip_p", flip_p)):
-            check_share(WHO, name, share)
         self.crop = UniformResizedCrop(size, scale, ratio)
         if not isinstance(jitter, Sequence) or isinstance(jitter, str) or len(jitter) != 4:
             rule = "jitter must be four numbers: brightness, contrast, saturation, hue"
@@ -75,14 +147,9 @@ class TwoViews(nn.Module):
         self, images: Tensor, *, generator: Generator | None = None, key: DrawKey | None = None
     ) -> Views:
         """Draw and render both views."""
-        first = self.draw(images, 0, generator=generator, key=key)
-        second = self.draw(images, 1, generator=generator, key=key)
-        return Views(
-            self.render(images, first),
-            self.render(images, second),
-            first.window.boxes,
-            second.window.boxes,
-        )
+        first, second = (self.draw(images, view, generator=generator, key=key) for view in (0, 1))
+        rendered = self.render(images, first), self.render(images, second)
+        return Views(*rendered, first.window.boxes, second.window.boxes)
 
     def draw(
         self,

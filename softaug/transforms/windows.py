@@ -3,27 +3,22 @@
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
 from torch import Generator, Tensor
-from torch.nn.functional import interpolate
 
 from softaug.checks import check_choice, check_switch, check_whole, describe, refuse
 from softaug.draws import DrawKey, draw_uniforms
 from softaug.label import SoftLabel
 from softaug.pixels import Fill, check_fill, make_fill
-from softaug.transforms.base import Labels, Power, SoftTransform, check_sample
-from softaug.transforms.strength import Samples
+from softaug.transforms.base import Labels, Power, SoftTransform, Strength, check_sample
 
 # torchvision, and Pillow by it, are imported where a window needs them: they would take half of
 # the time of `import softaug`.
 
 Length = int | Tensor  # of an edge in pixels: one for all images, or one each [B]
 SHARES = ("image", "window")
-# Where torch resizes bytes as such, by torchvision's judgement; elsewhere they are made floats.
-BYTES_ON_CPU = torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512")
 
 
 class WindowParams(NamedTuple):
@@ -69,17 +64,22 @@ class WindowCrop(SoftTransform[WindowParams]):
     ) -> tuple[Any, SoftLabel]:
         """Draw, apply and report in one go, on tensors or on one PIL image."""
         images, labels = check_sample(self.name, images, labels, *others)
-        if isinstance(images, Tensor) or not _is_pil_image(images):
-            return super().forward(images, labels, generator=generator, key=key)
-        from torchvision.transforms.v2.functional import to_pil_image  # type: ignore[attr-defined]
+        if not isinstance(images, Tensor):
+            from PIL.Image import Image
+            from torchvision.transforms.functional import pil_to_tensor, to_pil_image
 
-        pixels = _read_pixels(self.name, images)
-        window, label = super().forward(pixels, labels, generator=generator, key=key)
-        return to_pil_image(window), label  # type: ignore[no-untyped-call]
+            if isinstance(images, Image):
+                if images.mode not in ("L", "RGB"):
+                    rule, remedy = "a PIL image must be RGB or L", 'use image.convert("RGB")'
+                    refuse(self.name, rule, images.mode, remedy)
+                pixels = pil_to_tensor(images)
+                window, label = super().forward(pixels, labels, generator=generator, key=key)
+                return to_pil_image(window), label  # type: ignore[no-untyped-call]
+        return super().forward(images, labels, generator=generator, key=key)
 
     @abstractmethod
     def _windows(
-        self, uniform: Tensor, height: Tensor, width: Tensor, samples: Samples
+        self, uniform: Tensor, height: Tensor, width: Tensor, strength: Strength
     ) -> tuple[Tensor, ...]:
         """Left, top, width and height of a window on each image, all [B] int64.
 
@@ -93,16 +93,26 @@ class WindowCrop(SoftTransform[WindowParams]):
 
         The same as `draw` gives for each image; `labels` are needed where it needs them.
         """
-        _check_edges(self.name, height, width)
+        for edge in (height, width):
+            if (
+                not isinstance(edge, Tensor)
+                or edge.dtype != torch.int64
+                or edge.shape != (len(height),)
+            ):
+                rule = "height and width must be [B] int64, one for each image"
+                refuse(self.name, rule, describe(edge))
         no_pixels = torch.empty(1, 1, 1, 1).expand(len(height), -1, -1, -1)
         uniform = draw_uniforms(self.name, no_pixels, self.num_uniforms, self.purpose, None, key)
-        return self._draw(uniform, height, width, Samples(labels, key.index))
+        return self._draw(uniform, height, width, self._read_strength(labels, key, uniform))
 
     def _draw(
-        self, uniform: Tensor, height: Length, width: Length, samples: Samples
+        self, uniform: Tensor, height: Length, width: Length, strength: Strength
     ) -> WindowParams:
-        height, width = _each(height, uniform), _each(width, uniform)
-        left, top, across, down = self._windows(uniform, height, width, samples)
+        if not isinstance(height, Tensor):  # one size for all images
+            height = torch.full_like(uniform[:, 0], height, dtype=torch.int64)
+        if not isinstance(width, Tensor):
+            width = torch.full_like(uniform[:, 0], width, dtype=torch.int64)
+        left, top, across, down = self._windows(uniform, height, width, strength)
         seen = _overlap(left, across, width) * _overlap(top, down, height)
         whole = height * width if self.share_of == "image" else across * down
         return WindowParams(left, top, across, down, seen.to(uniform.dtype) / whole)
@@ -180,24 +190,13 @@ def resize_window(
     down = find_resize_slices(place[1] - top, part.shape[1], bottom - top, size)
     edges = [down.length, across.length]
     if edges != [size, size]:
-        # Row by row: pixel by pixel takes 20 x as long.
-        out.permute(1, 2, 0)[:] = _make_row(who, fill, part, size)
+        row = make_fill(who, fill, part.unsqueeze(0))[0].expand(len(part), 1, size)
+        out.permute(1, 2, 0)[:] = row[:, 0].T.contiguous()  # pixel by pixel takes 5 x as long
     if part.numel():  # else the window shows nothing of the image
-        out[:, down.dst, across.dst] = _resize(part[:, down.src, across.src], edges, antialias)
-
-
-def _resize(part: Tensor, edges: list[int], antialias: bool) -> Tensor:
-    """Resize as torchvision's `resize` does, to the gray level."""
-    if not (BYTES_ON_CPU and part.dtype == torch.uint8 and part.device.type == "cpu"):
-        from torchvision.transforms import InterpolationMode
         from torchvision.transforms.v2.functional import resize  # type: ignore[attr-defined]
 
-        bilinear = InterpolationMode.BILINEAR
-        resized: Tensor = resize(part, edges, bilinear, antialias=antialias)
-        return resized
-    # Torchvision does the same, 20 us later. So viewed, torch keeps colors side by side.
-    batch = part.permute(1, 2, 0).unsqueeze(0).permute(0, 3, 1, 2)
-    return interpolate(batch, edges, mode="bilinear", antialias=antialias)[0]
+        shown = part[:, down.src, across.src]
+        out[:, down.dst, across.dst] = resize(shown, edges, antialias=antialias)
 
 
 class ResizeSlices(NamedTuple):
@@ -236,56 +235,6 @@ def find_resize_slices(start: int, length: int, edge: int, size: int) -> ResizeS
 def _nearest(place: float, start: int, length: int) -> int:
     """The edge of the part's pixels that is nearest to `place`."""
     return min(max(math.floor(place + 0.5) - start, 0), length)
-
-
-def _make_row(who: str, fill: Fill, image: Tensor, size: int) -> Tensor:
-    """Return fill for a row of pixels, [size, C]; cached where it is the same for all images."""
-    if fill == "mean":
-        return _build_row(who, fill, image, size)
-    return _build_known_row(who, fill, image.shape[0], image.dtype, image.device, size)
-
-
-def _build_row(who: str, fill: Fill, image: Tensor, size: int) -> Tensor:
-    values = make_fill(who, fill, image.unsqueeze(0))[0]  # [C or 1, 1, 1]
-    return values.expand(len(image), 1, size)[:, 0].T.contiguous()
-
-
-@lru_cache(maxsize=64)
-def _build_known_row(
-    who: str, fill: Fill, channels: int, dtype: torch.dtype, device: torch.device, size: int
-) -> Tensor:
-    """Made in 20 us, which is what the rest of a window's fill takes."""
-    return _build_row(who, fill, torch.empty(channels, 1, 1, dtype=dtype, device=device), size)
-
-
-def _is_pil_image(image: Any) -> bool:
-    from PIL import Image
-
-    return isinstance(image, Image.Image)
-
-
-def _read_pixels(who: str, image: Any) -> Tensor:
-    """Return the gray levels of a PIL image, uint8 [1 or 3, H, W]."""
-    from torchvision.transforms.v2.functional import pil_to_tensor  # type: ignore[attr-defined]
-
-    if image.mode not in ("L", "RGB"):
-        refuse(who, "a PIL image must be RGB or L", image.mode, 'use image.convert("RGB")')
-    pixels: Tensor = pil_to_tensor(image)
-    return pixels
-
-
-def _check_edges(who: str, height: Any, width: Any) -> None:
-    for edge in (height, width):
-        good = isinstance(edge, Tensor) and edge.dtype == torch.int64 and edge.ndim == 1
-        if not good or len(edge) != len(height):
-            refuse(who, "height and width must be [B] int64, one for each image", describe(edge))
-
-
-def _each(length: Length, uniform: Tensor) -> Tensor:
-    """An edge of each image, [B] int64."""
-    if isinstance(length, Tensor):
-        return length
-    return torch.full_like(uniform[:, 0], length, dtype=torch.int64)
 
 
 def _overlap(start: Tensor, length: Tensor, edge: Tensor) -> Tensor:

@@ -1,7 +1,6 @@
 """The laws of the windows: against the paper's text, and against torchvision."""
 
 import math
-import re
 
 import numpy as np
 import pytest
@@ -9,8 +8,7 @@ import torch
 from scipy import stats
 from torchvision.transforms import v2
 
-from softaug import DrawKey, SoftCrop, SoftResizedCrop, UniformResizedCrop, retained
-from softaug.transforms.strength import Samples
+from softaug import DrawKey, SoftCrop, SoftResizedCrop, UniformResizedCrop
 
 SIZES = [(1, 1), (1, 500), (500, 1), (7, 3), (375, 500), (2, 2)]
 OFFSETS = {"half": 0.5, "literal": 1.0}
@@ -74,12 +72,6 @@ def test_what_an_edge_loses_is_a_normal_number_rectified_and_clipped():
     assert stats.chisquare(counts.numpy(), expected).pvalue > 0.001
 
 
-def test_the_comparison_of_laws_notices_a_small_difference():
-    rng = np.random.default_rng(0)
-    one, other = (by_the_text(rng, 20_000, 120, 60, 120, sigma, 0.5) for sigma in (0.3, 0.315))
-    assert same_law(one, other) < 1e-4
-
-
 def test_the_four_numbers_of_a_window_are_independent_where_they_should_be():
     params = drawn(SoftResizedCrop(32), 50_000, 120, 120)
     numbers = torch.stack([part.double() for part in params[:4]])
@@ -89,41 +81,13 @@ def test_the_four_numbers_of_a_window_are_independent_where_they_should_be():
     assert together.fill_diagonal_(0).abs().max() < bound
 
 
-def test_uniform_windows_are_placed_along_each_axis_by_itself():
-    params = drawn(UniformResizedCrop(32), 50_000, 120, 120)
-    centres = torch.stack([2 * params.left + params.width, 2 * params.top + params.height])
-    assert torch.corrcoef(centres.double())[0, 1].abs() < 4 / math.sqrt(50_000)
-
-
-def test_every_other_window_has_the_whole_edge():
-    params = drawn(SoftResizedCrop(224), 100_000, 10_000, 20_000)  # one pixel lost is rare
-    for part, edge in ((params.width, 20_000), (params.height, 10_000)):
-        assert (part == edge).double().mean() == pytest.approx(0.5, abs=4 * 0.5 / 316)
-
-
-def test_literal_offsets_would_lose_a_tenth_of_the_draws_of_an_axis():
-    missing = 1 - math.erf(0.5 / (0.3 * math.sqrt(2)))  # |N(0, 0.3 (W + w))| > (W + w) / 2
-    assert missing == pytest.approx(0.096, abs=5e-4)
-    params = drawn(SoftResizedCrop(100, offsets="literal", min_size=100), 100_000, 1000, 1000)
-    far = (params.left.abs() >= 500).double().mean()  # half way out
-    beyond = 1 - math.erf(0.25 / (0.3 * math.sqrt(2)))
-    assert far == pytest.approx((beyond - missing) / (1 - missing), abs=0.006)
-
-
 def test_on_a_square_with_no_resizing_offsets_are_those_of_soft_crop():
     uniform = torch.rand(5000, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    square = SoftResizedCrop(32, sigma=0.3, min_size=32)._draw(uniform, 32, 32, Samples())
-    shifted = SoftCrop(sigma=0.3)._draw(uniform[:, 2:], 32, 32, Samples())
+    square = SoftResizedCrop(32, sigma=0.3, min_size=32)._draw(uniform, 32, 32, 0.3)
+    shifted = SoftCrop(sigma=0.3)._draw(uniform[:, 2:], 32, 32, 0.3)
     assert torch.equal(square.left, shifted.dx)
     assert torch.equal(square.top, shifted.dy)
     torch.testing.assert_close(square.visible, shifted.visible)
-
-
-def test_the_whole_image_can_be_seen():
-    whole = drawn(SoftResizedCrop(224), 20_000, 30, 40).visible.max()
-    square = drawn(SoftResizedCrop(224, relative_to="short-edge"), 20_000, 30, 40).visible.max()
-    assert whole == 1
-    assert square == pytest.approx(0.75)
 
 
 CROPS = [
@@ -154,30 +118,18 @@ def test_some_of_the_image_is_in_every_window(crop, height, width):
 @pytest.mark.parametrize("extreme", [2**-33, 1 - 2**-53])
 def test_the_most_extreme_numbers_leave_a_pixel(edge, sigma, extreme):
     uniform = torch.full((1, 4), extreme, dtype=torch.float64)
-    params = SoftResizedCrop(16, sigma=sigma, offsets="literal")._draw(
-        uniform, edge, edge, Samples()
-    )
+    params = SoftResizedCrop(16, sigma=sigma, offsets="literal")._draw(uniform, edge, edge, sigma)
     assert 0 < params.visible.item() <= 1
 
 
-@pytest.mark.parametrize(("height", "width"), SIZES)
-def test_tiny_sigma_shows_the_whole_image(height, width):
-    params = drawn(SoftResizedCrop(16, sigma=1e-9), 500, height, width)
-    assert params.boxes.unique(dim=0).tolist() == [[0, 0, width, height]]
+def test_sigma_goes_from_the_whole_image_to_windows_all_over_and_beyond():
+    params = drawn(SoftResizedCrop(16, sigma=1e-9), 500, 7, 3)
+    assert params.boxes.unique(dim=0).tolist() == [[0, 0, 3, 7]]
     assert bool((params.visible == 1).all())
-
-
-def test_huge_sigma_spreads_windows_over_the_image_and_beyond():
     params = drawn(SoftResizedCrop(16, sigma=1e9), 20_000, 8, 8)
     assert params.width.unique().tolist() == [4, 8]  # all that may be lost, or nothing
     assert params.left[params.width == 8].unique().tolist() == list(range(-7, 8))
     assert params.left[params.width == 4].unique().tolist() == list(range(-3, 8))
-
-
-def test_images_below_the_least_pixels_keep_their_edges():
-    params = drawn(SoftResizedCrop(64, min_size=40, relative_to="pixels"), 500, 30, 90)
-    assert params.height.unique().tolist() == [30]
-    assert params.width.min() >= 40
 
 
 def test_shares_of_image_and_of_window_are_of_one_window():
@@ -187,14 +139,6 @@ def test_shares_of_image_and_of_window_are_of_one_window():
     area = of_window.width * of_window.height
     assert torch.equal(of_image.boxes, of_window.boxes)
     torch.testing.assert_close(of_image.visible * 90 * 120, of_window.visible * area)
-
-
-def test_each_class_has_its_own_k():
-    images, labels = torch.ones(3, 1, 30, 40), torch.tensor([1, 0, 1])
-    crop, key = SoftResizedCrop(8, k=[1.0, 4.0]), DrawKey(0, 0, torch.arange(3))
-    visible = crop.draw(images, key=key).visible
-    expected = torch.stack([retained(v, k) for v, k in zip(visible, (4.0, 1.0, 4.0), strict=True)])
-    torch.testing.assert_close(crop(images, labels, key=key)[1].retained, expected.float())
 
 
 def torchvisions(crop, num, height, width):
@@ -236,50 +180,3 @@ def test_shapes_without_a_window_get_torchvisions_central_one(height, width, rat
     expected = torchvisions(crop, 1, height, width)[:, 0].tolist()
     params = drawn(crop, 10, height, width)
     assert torch.stack(params[:4], dim=1).unique(dim=0).tolist() == [expected]
-
-
-def test_uniform_windows_never_leave_the_image():
-    left, top, right, bottom = drawn(UniformResizedCrop(), 20_000, 31, 47).boxes.T
-    assert (left.min(), top.min(), right.max(), bottom.max()) == (0, 0, 47, 31)
-
-
-SOFT, EVEN = "SoftResizedCrop: ", "UniformResizedCrop: "
-WRONG = [
-    (lambda: SoftResizedCrop(0), SOFT + "size must be a whole number >= 1, got int 0"),
-    (lambda: SoftResizedCrop(1.5), SOFT + "size must be a whole number >= 1, got float 1.5"),
-    (lambda: SoftResizedCrop(sigma=0), SOFT + "sigma must be > 0 and finite, got 0"),
-    (lambda: SoftResizedCrop(sigma=math.nan), SOFT + "sigma must be > 0 and finite, got nan"),
-    (lambda: SoftResizedCrop(min_size=0), SOFT + "min_size must be a whole number >= 1, got int 0"),
-    (
-        lambda: SoftResizedCrop(64, min_size=65),
-        SOFT + "min_size must be at most size, 64, got 65; it is what the smallest window has of",
-    ),
-    (lambda: SoftResizedCrop(fill="man"), SOFT + "fill must be a number, one per channel, or"),
-    (
-        lambda: SoftResizedCrop(offsets="litteral"),
-        SOFT + "offsets must be one of 'half', 'literal', got 'litteral'; did you mean 'literal'?",
-    ),
-    (lambda: SoftResizedCrop(antialias=1), SOFT + "antialias must be True or False, got int 1"),
-    (lambda: SoftResizedCrop(relative_to="edge"), "got 'edge'; did you mean 'edges'?"),
-    (
-        lambda: SoftResizedCrop(share_of="images"),
-        SOFT + "share_of must be one of 'image', 'window', got 'images'; did you mean 'image'?",
-    ),
-    (lambda: UniformResizedCrop(0), EVEN + "size must be a whole number >= 1, got int 0"),
-    (lambda: UniformResizedCrop(scale=0.5), EVEN + "scale must be a pair (low, high), got float"),
-    (lambda: UniformResizedCrop(scale=(0, 1)), EVEN + "scale must be 0 < low <= high <= 1, got"),
-    (lambda: UniformResizedCrop(scale=(0.5, 2)), "scale must be 0 < low <= high <= 1, got (0.5, 2"),
-    (lambda: UniformResizedCrop(scale=(0.5, math.nan)), "scale must be 0 < low <= high <= 1, got"),
-    (lambda: UniformResizedCrop(ratio=(2, 1)), EVEN + "ratio must be 0 < low <= high, got (2, 1)"),
-    (lambda: UniformResizedCrop(ratio=(1, math.inf)), "ratio must be 0 < low <= high, got (1, inf"),
-    (
-        lambda: UniformResizedCrop(ratio=("a", 1)),
-        EVEN + "ratio must be a pair (low, high), got tuple",
-    ),
-]
-
-
-@pytest.mark.parametrize(("call", "message"), WRONG, ids=[message for _, message in WRONG])
-def test_bad_settings_are_refused(call, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        call()
