@@ -85,19 +85,17 @@ def find_subject(folders: Sequence[Path], options: ImageOptions) -> Subject:
 def describe_subject(subject: Subject, options: ImageOptions) -> dict[str, Any]:
     """Return runs and images as the result file names them."""
     return {
-        "runs": [
-            {
-                "folder": run.folder.name,
-                "weights_sha256": run.weights_sha256,
-                "recipe": as_dict(run.recipe),
-            }
-            for run in subject.runs
-        ],
+        "runs": [_describe_run(run) for run in subject.runs],
         "data": subject.runs[0].recipe.data.name,
         "split": options.split,
         "images": len(subject.source.labels),
         "fill": list(subject.fill),
     }
+
+
+def _describe_run(run: TrainedRun) -> dict[str, Any]:
+    recipe = as_dict(run.recipe)
+    return {"folder": run.folder.name, "weights_sha256": run.weights_sha256, "recipe": recipe}
 
 
 CROP = "crop"
@@ -157,18 +155,11 @@ def measure(subject: Subject, options: MeasureOptions, console: Console) -> Meas
     for images, _, first in _batches(subject, console):
         whole.append(predict_classes(subject, images)[:, None])
         for name, parts in corrupted.items():
-            levels = [
-                torch.cat(
-                    [
-                        predict_classes(
-                            subject, corrupt(name, images, x, draw, first, subject.fill)
-                        )
-                        for draw in range(count_draws(name, options.draws))
-                    ],
-                    dim=1,
-                )
-                for x in options.strengths()
-            ]
+            draws = range(count_draws(name, options.draws))
+            levels = []
+            for x in options.strengths():
+                shown = [corrupt(name, images, x, draw, first, subject.fill) for draw in draws]
+                levels.append(torch.cat([predict_classes(subject, i) for i in shown], dim=1))
             parts.append(torch.stack(levels, dim=1))  # [B, L, A]
     return Measured(
         len(subject.class_names),

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from softaug.lab.data.download import Release
 
 FOLDER = "folder:"
-UNREADABLE = ("refuse", "skip")
 
 
 class ReadOptions(NamedTuple):

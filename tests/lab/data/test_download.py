@@ -76,7 +76,7 @@ def test_a_missing_set_is_downloaded_once_and_can_be_read(server, tiny, tmp_path
     assert read(root) == tiny.files  # and no readme.html
     assert left_in(root) == {"cifar-100-binary"}
     assert "100 % of 0 MB" in text
-    assert "ok: train.bin, 4 images, sha256 official" in text
+    assert "ok: train.bin, 4 images, official" in text
     assert len(load("cifar100", root).train.labels) == 4
     assert len(recwarn) == 0
     text = run(root)  # is only checked
@@ -98,31 +98,28 @@ def test_an_interrupted_download_goes_on_where_it_ended(server, tiny, tmp_path):
     assert left_in(tmp_path) == {"cifar-100-binary"}
 
 
-def test_a_server_that_ignores_ranges_starts_over(server, tiny, tmp_path):
-    (tmp_path / PART).write_bytes(b"x" * 5000)
-    server.ranges = False
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_part_is_used_if_it_is_whole_and_begun_anew_if_ranges_are_ignored(
+    server, tiny, tmp_path, whole
+):
+    part = tiny.archive if whole else b"x" * 5000
+    (tmp_path / PART).write_bytes(part)
+    server.ranges = whole
     run(tmp_path)
-    assert server.asked == ["bytes=5000-"]
-    assert read(tmp_path) == tiny.files
-
-
-def test_a_download_that_was_whole_already_is_used(server, tiny, tmp_path):
-    (tmp_path / PART).write_bytes(tiny.archive)
-    run(tmp_path)
-    assert server.asked == [f"bytes={len(tiny.archive)}-"]
+    assert server.asked == [f"bytes={len(part)}-"]
     assert read(tmp_path) == tiny.files
 
 
 def test_a_bad_download_is_deleted(server, tmp_path):
     server.content = server.content[:-1] + b"?"
-    with pytest.raises(ValueError, match=r"official sha256 .*bad download was deleted"):
+    with pytest.raises(ValueError, match=r"official file, got sha256 .*bad download was deleted"):
         run(tmp_path)
     assert left_in(tmp_path) == set()
 
 
 def test_an_archive_put_there_by_hand_is_used_or_refused_and_kept(server, tiny, tmp_path):
     (tmp_path / ARCHIVE).write_bytes(b"not it")
-    with pytest.raises(ValueError, match=r"official sha256 .*remove it"):
+    with pytest.raises(ValueError, match=r"official file, got sha256 .*remove it"):
         run(tmp_path)
     assert left_in(tmp_path) == {ARCHIVE}
     (tmp_path / ARCHIVE).write_bytes(tiny.archive)
@@ -131,33 +128,33 @@ def test_an_archive_put_there_by_hand_is_used_or_refused_and_kept(server, tiny, 
     assert left_in(tmp_path) == {"cifar-100-binary", ARCHIVE}
 
 
-@pytest.mark.parametrize(
-    "name", ["../evil.bin", "/evil.bin", "other/train.bin", "cifar-100-binary/../../evil.bin"]
-)
-def test_a_member_outside_the_folder_is_refused(server, tiny, tmp_path, monkeypatch, name):
-    serve(server, monkeypatch, tiny.pack({**tiny.packed, name: b"evil"}))
-    with pytest.raises(ValueError, match=f"plain files in cifar-100-binary alone, got {name}"):
-        run(tmp_path / "root")
-    assert not list(tmp_path.rglob("evil*"))
-    assert left_in(tmp_path / "root") == {PART}
-
-
-def test_a_link_in_the_archive_is_refused(server, tiny, tmp_path, monkeypatch):
+def link(target):
+    """A .tar.gz whose train.bin is a symbolic link."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as archive:
-        link = tarfile.TarInfo("cifar-100-binary/train.bin")
-        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
-        archive.addfile(link)
-    serve(server, monkeypatch, out.getvalue())
-    with pytest.raises(ValueError, match=r"plain files .*got cifar-100-binary/train\.bin"):
-        run(tmp_path)
+        member = tarfile.TarInfo("cifar-100-binary/train.bin")
+        member.type, member.linkname = tarfile.SYMTYPE, target
+        archive.addfile(member)
+    return out.getvalue()
+
+
+def test_links_and_members_outside_the_folder_are_refused(server, tiny, tmp_path, monkeypatch):
+    evil = ["../evil.bin", "/evil.bin", "other/train.bin", "cifar-100-binary/../../evil.bin"]
+    archives = {name: tiny.pack({**tiny.packed, name: b"evil"}) for name in evil}
+    for name, content in {**archives, "cifar-100-binary/train.bin": link("/etc/passwd")}.items():
+        serve(server, monkeypatch, content)
+        with pytest.raises(ValueError, match=f"plain files in cifar-100-binary alone, got {name}"):
+            run(tmp_path / "root")
+        assert not list(tmp_path.rglob("evil*"))
+        assert left_in(tmp_path / "root") == {PART}
+        (tmp_path / "root" / PART).unlink()
 
 
 def test_an_archive_of_other_files_is_refused(server, tiny, tmp_path, monkeypatch):
     changed = {**tiny.packed, "cifar-100-binary/test.bin": bytes(2 * 3074)}
     del changed["cifar-100-binary/fine_label_names.txt"]
     serve(server, monkeypatch, tiny.pack(changed))
-    wrong = r"test\.bin: sha256 is not the official one; fine_label_names\.txt: missing"
+    wrong = r"test\.bin: sha256 is not the official one; fine_label_names\.txt: no such file"
     with pytest.raises(ValueError, match=wrong):
         run(tmp_path)
     assert not (tmp_path / "cifar-100-binary").exists()
@@ -173,9 +170,9 @@ def test_a_set_with_wrong_files_is_refused_and_left_alone(server, tiny, tmp_path
     with pytest.raises(ValueError, match="must hold the official files, got 3 wrong; move it"):
         get_release(RELEASES["cifar100"], tmp_path, Console(width=300))
     lines = capsys.readouterr().out
-    assert "train.bin, sha256 is not the official one, fine label 100 is outside 0..99" in lines
+    assert "WRONG: train.bin, fine label 100 is outside 0..99" in lines
     assert "WRONG: test.bin, 5 bytes, should be 6,148" in lines
-    assert "WRONG: coarse_label_names.txt, class names differ" in lines
+    assert "WRONG: coarse_label_names.txt, 2 names" in lines
     assert read(tmp_path) == before
     assert server.asked == [None]
 
@@ -228,20 +225,16 @@ def test_two_at_a_time_download_once(server, tiny, tmp_path):
     for thread in threads:
         thread.join()
     assert server.asked == [None]
-    assert sorted("another process" in text for text in texts) == [False, True]
     assert all("cifar100 is in" in text for text in texts)
     assert read(tmp_path) == tiny.files
 
 
 def test_a_set_of_files_is_downloaded_one_by_one(fashion_server, packed, tmp_path, recwarn):
-    text = run_fashion(tmp_path)
+    assert run_fashion(tmp_path).count("ok: ") == 4
     assert read(tmp_path, "fashion-mnist") == packed
     assert left_in(tmp_path) == {"fashion-mnist"}
-    assert text.count("ok: ") == 4
     assert load("fashion-mnist", tmp_path).train.labels.tolist() == [6, 7, 8, 9]
     assert len(recwarn) == 0
-    run_fashion(tmp_path)
-    assert fashion_server.asked == [None] * 4
 
 
 def test_an_interrupted_file_goes_on_where_it_ended(fashion_server, packed, tmp_path):
@@ -258,7 +251,7 @@ def test_an_interrupted_file_goes_on_where_it_ended(fashion_server, packed, tmp_
 
 def test_a_bad_file_is_deleted_and_good_ones_are_kept(fashion_server, packed, tmp_path):
     fashion_server.content = {**packed, LAST: b"<html>moved</html>"}
-    rule = rf"fashion-mnist-{re.escape(LAST)}\.part must hold the official t10k-labels-idx1-ubyte"
+    rule = rf"fashion-mnist-{re.escape(LAST)}\.part must be the official file"
     with pytest.raises(ValueError, match=rf"{rule}, got magic .*this bad download was deleted"):
         run_fashion(tmp_path)
     good = [name for name in packed if name != LAST]
@@ -274,8 +267,8 @@ def test_the_content_of_a_file_counts_not_how_it_is_packed(
 ):
     plain = fashion.files[FIRST.removesuffix(".gz")]
     fashion_server.content = {**packed, FIRST: gzip.compress(plain[:-1] + b"?")}
-    with pytest.raises(ValueError, match="got sha256 is not the official one; this bad download"):
+    with pytest.raises(ValueError, match="got sha256 is not the official one; this bad"):
         run_fashion(tmp_path)
     assert left_in(tmp_path) == set()
     fashion_server.content = {**packed, FIRST: gzip.compress(plain, compresslevel=1, mtime=1)}
-    assert f"ok: {FIRST}, 4 images, sha256 official" in run_fashion(tmp_path)
+    assert f"ok: {FIRST}, 4 images, official" in run_fashion(tmp_path)

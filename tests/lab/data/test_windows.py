@@ -19,7 +19,6 @@ from softaug.transforms import (
     PerSample,
     SoftAffine,
     SoftCrop,
-    SoftCutout,
     SoftErase,
     SoftNoise,
     SoftPolicy,
@@ -57,6 +56,9 @@ def whole(path):
 def test_windows_are_those_of_the_whole_images(photos, crop):
     source = open_folder(photos, size=32).train
     found = source.windows(torch.arange(6), crop, KEY)
+    assert (found.images.dtype, found.unreadable) == (torch.uint8, ())
+    assert found.images.is_contiguous(memory_format=torch.channels_last)
+    assert found.rows.tolist() == [0, 1, 2, 3, 4, 5]
     for number in range(6):
         image = whole(source.path(number))[None]
         key = DrawKey(3, 1, torch.tensor([number]))
@@ -66,28 +68,16 @@ def test_windows_are_those_of_the_whole_images(photos, crop):
         assert found.params.visible[number] == visible
 
 
-def test_a_batch_is_bytes_with_colours_side_by_side_and_a_row_for_each_file(photos):
-    found = open_folder(photos, size=32).train.windows(torch.arange(6), SoftResizedCrop(32), KEY)
-    assert found.images.shape == (6, 3, 32, 32)
-    assert found.images.dtype == torch.uint8
-    assert found.images.is_contiguous(memory_format=torch.channels_last)
-    assert found.rows.tolist() == [0, 1, 2, 3, 4, 5]
-    assert found.unreadable == ()
-
-
 @pytest.mark.parametrize(
     "transform",
     [
         HorizontalFlip(),
         SoftCrop(fill="mean"),
         SoftNoise(),
-        SoftCutout(9),
         SoftErase(),
         SoftAffine(),
-        SoftPolicy("trivial"),
         SoftPolicy("rand"),
         PerSample(RandAugment()),
-        SoftResizedCrop(32),
     ],
     ids=lambda transform: type(transform).__name__,
 )
@@ -102,72 +92,43 @@ def test_what_follows_does_not_depend_on_how_a_batch_lies_in_memory(photos, tran
     assert torch.equal(label.retained, plain.retained)
 
 
-def test_windows_do_not_depend_on_the_batch_they_are_read_in(photos):
+def test_windows_depend_on_the_sample_s_number_not_on_the_batch(photos, monkeypatch):
     source, crop = open_folder(photos, size=32).train, SoftResizedCrop(32)
     together = source.windows(torch.arange(6), crop, KEY)
-    index = torch.tensor([4, 1])
+    index = torch.tensor([4, 1, 3])
+    monkeypatch.setattr("softaug.lab.data.windows.MAX_OPEN", 2)
     apart = source.windows(index, crop, DrawKey(3, 1, index))
     assert torch.equal(apart.images, together.images[index])
     assert torch.equal(apart.params.boxes, together.params.boxes[index])
+    other = source.windows(index, crop, DrawKey(3, 1, index + 70))
+    assert other.params.boxes.tolist() != apart.params.boxes.tolist()
 
 
-def test_the_key_numbers_samples_not_files(photos):
-    source, crop = open_folder(photos, size=32).train, SoftResizedCrop(32)
-    one, other = (
-        source.windows(torch.tensor([2]), crop, DrawKey(3, 1, torch.tensor([number])))
-        for number in (2, 70)
-    )
-    assert one.params.boxes.tolist() != other.params.boxes.tolist()
-
-
-@pytest.mark.parametrize("broken", [2, 0])
-def test_a_broken_file_is_skipped_and_named_and_moves_no_other(photos, broken):
+def test_broken_files_are_skipped_and_named_and_move_no_other(photos):
     crop = SoftResizedCrop(32)
     expected = open_folder(photos, size=32).train.windows(torch.arange(6), crop, KEY)
     source = open_folder(photos, size=32, unreadable="skip").train
-    Path(source.path(broken)).write_bytes(b"no image")
+    Path(source.path(0)).write_bytes(b"no image")
+    photo(64, 64).save(source.path(3), "PNG")  # fails only when it is decoded
+    content = Path(source.path(3)).read_bytes()
+    Path(source.path(3)).write_bytes(content[: len(content) // 2])
     found = source.windows(torch.arange(6), crop, KEY)
-    rest = [number for number in range(6) if number != broken]
+    rest = [1, 2, 4, 5]
     assert found.rows.tolist() == rest
     assert torch.equal(found.images, expected.images[rest])
     assert torch.equal(found.params.visible, expected.params.visible[rest])
-    reason = f"{source.path(broken)}: no image in a format that Pillow knows"
-    assert found.unreadable == (reason,)
-
-
-def test_a_file_that_fails_only_when_it_is_decoded_is_skipped_too(photos, monkeypatch):
-    source = open_folder(photos, size=32, unreadable="skip").train
-    noise = np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
-    Image.fromarray(noise).save(source.path(1), "PNG")
-    cut_short(source.path(1))
-    found = source.windows(torch.arange(6), SoftResizedCrop(32), KEY)
-    assert found.rows.tolist() == [0, 2, 3, 4, 5]
-    assert found.unreadable[0].startswith(f"{source.path(1)}: ")
-
-
-def cut_short(path):
-    content = Path(path).read_bytes()
-    Path(path).write_bytes(content[: len(content) // 2])
-
-
-def test_a_broken_file_is_refused_by_name(photos):
-    source = open_folder(photos, size=32).train
-    cut_short(source.path(3))
-    rule = rf"folder: {source.path(3)} must be an image that can be read, got a truncated JPEG"
-    with pytest.raises(ValueError, match=rule):
-        source.windows(torch.arange(6), SoftResizedCrop(32), KEY)
+    first, second = found.unreadable
+    assert first == f"{source.path(0)}: no image in a format that Pillow knows"
+    assert second.startswith(f"{source.path(3)}: ")
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("progressive", [False, True])
-def test_a_jpeg_that_is_damaged_amid_its_image_is_refused_or_skipped(
-    photos, way, progressive, monkeypatch
-):
+def test_a_jpeg_that_is_damaged_amid_its_image_is_refused_or_skipped(photos, way, monkeypatch):
     monkeypatch.setenv("SOFTAUG_DECODER", way)
     refusing, skipping = (
         open_folder(photos, size=32, unreadable=choice).train for choice in ("refuse", "skip")
     )
-    photo(200, 150).save(refusing.path(2), quality=98, progressive=progressive)
+    photo(200, 150).save(refusing.path(2), quality=98)
     damage(refusing.path(2))
     with pytest.raises(ValueError, match=rf"{refusing.path(2)} must be .*, got a damaged JPEG"):
         refusing.windows(torch.arange(6), SoftResizedCrop(32), KEY)
@@ -205,18 +166,15 @@ def test_lack_of_memory_is_not_a_broken_file(photos, monkeypatch):
         source.windows(torch.arange(6), SoftResizedCrop(32), KEY)
 
 
-def test_a_fill_that_does_not_fit_is_not_blamed_on_a_file(photos):
-    source = open_folder(photos, size=32, unreadable="skip").train
-    with pytest.raises(ValueError, match="SoftResizedCrop: fill must be one number or 3"):
-        source.windows(torch.arange(6), SoftResizedCrop(32, fill=(1, 2)), KEY)
-
-
-def test_a_crop_of_another_size_and_a_key_of_another_length_are_refused(photos):
+def test_crops_and_keys_that_do_not_fit_are_refused_and_no_file_is_blamed(photos):
     source = open_folder(photos, size=32).train
     with pytest.raises(ValueError, match=r"crop\.size must be the folder's, 32, got 16"):
         source.windows(torch.arange(6), SoftResizedCrop(16), KEY)
     with pytest.raises(ValueError, match=r"key\.index must hold a number for each of 2 files"):
         source.windows(torch.arange(2), SoftResizedCrop(32), KEY)
+    source = open_folder(photos, size=32, unreadable="skip").train
+    with pytest.raises(ValueError, match="SoftResizedCrop: fill must be one number or 3"):
+        source.windows(torch.arange(6), SoftResizedCrop(32, fill=(1, 2)), KEY)
 
 
 @pytest.mark.parametrize(
@@ -289,13 +247,11 @@ class Windows(Dataset):
         return self.source.windows(index, SoftResizedCrop(32), DrawKey(3, 1, index)).images[0]
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_loader_workers_read_what_the_main_process_reads(photos, method):
+def test_loader_workers_read_what_the_main_process_reads(photos):
     source = open_folder(photos, size=32).train
     here = source.windows(torch.arange(6), SoftResizedCrop(32), KEY).images  # before the fork
     data = Windows(pickle.loads(pickle.dumps(source)))
-    loader = DataLoader(data, batch_size=6, num_workers=1, multiprocessing_context=method)
-    (there,) = loader
+    (there,) = DataLoader(data, batch_size=6, num_workers=1, multiprocessing_context="fork")
     assert torch.equal(there, here)
 
 
@@ -312,7 +268,7 @@ def test_memory_does_not_grow_with_the_number_of_windows(photos):
         for epoch in range(rounds):
             read_windows(paths, crop, DrawKey(0, epoch, torch.arange(60)), skip=False)
 
-    read(10)
+    read(5)
     before = resident_bytes()
-    read(34)  # 2,000 windows; if each kept its 32 x 32 pixels, 6 MB
-    assert resident_bytes() - before < 2_000_000
+    read(17)  # 1,000 windows; if each kept its 32 x 32 pixels, 3 MB
+    assert resident_bytes() - before < 1_000_000
