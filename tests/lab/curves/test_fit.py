@@ -1,11 +1,15 @@
+"""Power curves by weighted least squares, and one for each class, held toward the common one."""
+
 import pytest
 import torch
 
 from softaug.lab.curves.fit import (
+    ClassRates,
     Fitted,
     binomial_error,
+    class_rates,
+    fit_classes,
     fit_power,
-    fit_table_curve,
     level_weights,
     retained_share,
 )
@@ -34,9 +38,9 @@ def test_a_noisy_fit_is_that_of_a_search_over_everything():
     kept, weight = noisy(), torch.rand(9, generator=torch.Generator().manual_seed(1)) + 0.1
     best = (float("inf"), 0.0, 0.0)
     for k in torch.linspace(0.25, 16, 631).tolist():  # steps of 0.025
-        for loss in torch.linspace(0, 1, 101).tolist():
-            miss = float((weight * (kept - curve(loss, k)) ** 2).sum())
-            best = min(best, (miss, loss, k))
+        losses = torch.linspace(0, 1, 101, dtype=torch.float64)
+        misses = (weight * (kept - 1 + losses[:, None] * X**k) ** 2).sum(1)
+        best = min(best, (float(misses.min()), float(losses[misses.argmin()]), k))
     found = fit_power(X, kept, weight)
     assert float(found.loss) == pytest.approx(best[1], abs=0.01)
     assert float(found.k) == pytest.approx(best[2], abs=0.05)
@@ -50,12 +54,6 @@ def test_weights_say_which_levels_count():
     assert float(late.k) == pytest.approx(3, abs=0.01)
 
 
-def test_a_given_loss_is_kept():
-    found = fit_power(X, curve(0.5, 2.0), EVEN, loss=1.0)
-    assert float(found.loss) == 1
-    assert float(found.k) > 2, "it loses less than the whole"
-
-
 def test_rows_are_fitted_one_by_one():
     kept = torch.stack([noisy(seed) for seed in range(4)])
     together = fit_power(X, kept, EVEN)
@@ -63,13 +61,10 @@ def test_rows_are_fitted_one_by_one():
         assert (together.loss[row], together.k[row]) == (own.loss, own.k)
 
 
-def test_an_operation_that_harms_nothing_has_loss_0_and_k_1():
+def test_k_stays_in_its_range_and_is_1_where_nothing_is_lost():
+    for k, bound in ((0.05, 0.25), (60, 16)):
+        assert float(fit_power(X, curve(1.0, k), EVEN).k) == pytest.approx(bound)
     assert fit_power(X, torch.ones(9), EVEN) == Fitted(torch.tensor(0.0), torch.tensor(1.0))
-
-
-@pytest.mark.parametrize(("k", "bound"), [(0.05, 0.25), (60, 16)])
-def test_k_stays_in_its_range(k, bound):
-    assert float(fit_power(X, curve(1.0, k), EVEN).k) == pytest.approx(bound)
 
 
 def test_what_is_retained_is_clipped_between_chance_and_whole():
@@ -97,15 +92,72 @@ def test_what_no_curve_fits_counts_as_an_error_of_each_level():
     torch.testing.assert_close(level_weights(X, kept, error), expected.expand(9))
 
 
-def test_a_table_starts_whole_never_rises_and_stays_between_0_and_1():
-    curve = fit_table_curve("visible", [1 / 3, 2 / 3, 1.0], [1.2, 0.4, -0.1], [0.1] * 3)
-    assert curve.lost == pytest.approx((0, 1 / 3, 2 / 3, 1), abs=1e-6)
-    assert curve.retained == (1.0, 1.0, 0.4, 0.0)
+COMMON = Fitted(torch.tensor(1.0, dtype=torch.float64), torch.tensor(2.0, dtype=torch.float64))
+OWN = torch.tensor([1.0, 2.0, 4.0, 8.0], dtype=torch.float64)
 
 
-@pytest.mark.parametrize(
-    ("kept", "error", "pooled"),
-    [([0.2, 0.6], [0.1, 0.2], 0.28), ([0.9, 1.0], [0.1, 0.0], 1.0)],  # weights 4 to 1; no error
-)
-def test_surer_points_of_a_table_count_more(kept, error, pooled):
-    assert fit_table_curve("strength", [0.5, 1.0], kept, error).retained[1:] == (pooled, pooled)
+def classes(num, whole=0.8):
+    """Classes whose own k are OWN, measured on `num` images each, without false alarms."""
+    hit = whole * (1 - torch.cat([torch.zeros(1).double(), X]) ** OWN[:, None])
+    rates = ClassRates(hit, torch.zeros_like(hit), torch.as_tensor(num).expand(4))
+    return fit_classes(X, rates, COMMON, EVEN)
+
+
+def slow_rates(answers, labels, label):
+    """Share of answers `label` to its own images, and to the others."""
+    own, others = [], []
+    for image, true in enumerate(labels):
+        given = [float(answer == label) for answer in answers[image]]
+        (own if true == label else others).append(sum(given) / len(given))
+    return sum(own) / len(own), sum(others) / len(others)
+
+
+def test_rates_are_a_loop_over_images():
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.randint(4, (60,), generator=generator)
+    answers = torch.randint(4, (60, 3, 2), generator=generator, dtype=torch.int32)
+    found = class_rates(answers, labels, 4)
+    for label in range(4):
+        for column in range(3):
+            expected = slow_rates(answers[:, column].tolist(), labels.tolist(), label)
+            rates = found.hit[label, column], found.false_alarm[label, column]
+            assert tuple(map(float, rates)) == pytest.approx(expected)
+
+
+def test_one_who_answers_by_habit_knows_nothing():
+    answers = torch.zeros(30, 1, 1, dtype=torch.int32)
+    assert class_rates(answers, torch.arange(30) % 10, 10).known.tolist() == [[0.0]] * 10
+
+
+def test_the_error_of_what_is_known_is_that_of_both_rates():
+    rates = ClassRates(torch.tensor([[0.5]]), torch.tensor([[0.5]]), torch.tensor([998]))
+    both = rates._replace(num=torch.tensor([998, 98])).error
+    expected = (0.25 / 1000 + 0.25 / 100) ** 0.5
+    assert both.flatten().tolist() == pytest.approx([expected] * 2)
+
+
+def test_classes_with_very_many_images_keep_their_own_k_one_without_has_the_common_k():
+    torch.testing.assert_close(classes(10**9), OWN, rtol=1e-2, atol=0)
+    found = classes([0, 10**9, 10**9, 10**9])
+    assert float(found[0]) == 2
+    torch.testing.assert_close(found[1:], OWN[1:], rtol=1e-2, atol=0)
+
+
+def test_a_class_that_is_not_recognized_even_whole_has_the_common_k():
+    assert classes(10**6, whole=0.0).tolist() == [2.0] * 4
+
+
+def test_a_class_with_fewer_images_is_held_closer_to_the_common_k():
+    few, many = classes([30, 10**6, 10**6, 30]), classes(10**6)
+    assert 1.001 < float(few[0]) < 2
+    assert 2 < float(few[3]) < float(many[3])
+
+
+def test_classes_that_differ_by_less_than_their_errors_share_the_common_k():
+    assert classes(3).tolist() == pytest.approx([2.0] * 4)
+
+
+def test_where_nothing_is_lost_all_classes_have_the_common_k():
+    harmless = Fitted(torch.tensor(0.0), torch.tensor(1.0))
+    rates = ClassRates(torch.full((2, 10), 0.9), torch.zeros(2, 10), torch.tensor([50, 50]))
+    assert fit_classes(X, rates, harmless, EVEN).tolist() == [1.0, 1.0]

@@ -1,5 +1,7 @@
+"""Which runs are asked about which images, and what these are taken for after each operation."""
+
 import io
-from types import SimpleNamespace
+import json
 
 import pytest
 import torch
@@ -13,12 +15,12 @@ from softaug.lab.curves.measure import (
     MeasureOptions,
     corrupt,
     count_draws,
+    describe_subject,
     find_subject,
     mean_guesses,
     measure,
-    predict_classes,
 )
-from softaug.lab.evaluation.load_run import TrainedRun
+from softaug.lab.data.images import load
 from softaug.lab.training.setup import derive_seed
 from softaug.metrics import shift_images
 from softaug.transforms.operations import OPERATIONS, apply_operation
@@ -62,16 +64,6 @@ def test_each_run_is_measured_at_each_level(runs):
     assert one.accuracy(half).tolist() == [[0.5]] * 40
 
 
-def test_answers_come_to_the_cpu_before_they_are_compared():
-    class Elsewhere:  # as logits on a GPU: nothing of the CPU mixes with them
-        def argmax(self, dim):
-            return SimpleNamespace(cpu=lambda: torch.tensor([3, 1]))
-
-    run = SimpleNamespace(predict=lambda images: Elsewhere())
-    subject = SimpleNamespace(runs=[run, run])
-    assert predict_classes(subject, IMAGES[:2]).tolist() == [[3, 3], [1, 1]]
-
-
 def test_images_take_turns_in_the_two_directions():
     corrupted = corrupt("rotate", IMAGES, 0.4, draw=0, first=3, crop_fill=FILL)
     signs = torch.tensor([-1.0, 1, -1, 1, -1, 1, -1])
@@ -96,19 +88,10 @@ def test_a_crop_leaves_its_share_and_fills_the_rest():
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "rule"),
-    [
-        ({"operations": ("rotat",)}, "operation must be one of .* did you mean 'rotate'?"),
-        ({"operations": ("equalize",)}, "operation must be one of"),
-        ({"operations": ()}, "at least one operation must be given"),
-        ({"levels": 1}, "levels must be a whole number >= 2, got int 1"),
-        ({"draws": 0}, "draws must be a whole number >= 1, got int 0"),
-    ],
-)
-def test_bad_options_are_refused(options, rule):
-    with pytest.raises(ValueError, match=f"curves: {rule}"):
-        MeasureOptions(**options)
+def test_operations_without_a_strength_are_refused():
+    for operations in (("equalize",), ()):
+        with pytest.raises(ValueError, match=r"curves: (operation must|at least one oper)"):
+            MeasureOptions(operations=operations)
 
 
 def guesses(folders, visible, images=None):
@@ -126,21 +109,56 @@ def test_guesses_are_mean_probabilities_of_each_true_class(runs):
         torch.testing.assert_close(found[label], expected)
 
 
-def test_probabilities_are_computed_on_the_cpu(runs, monkeypatch):
-    logits = torch.zeros(200, 10)
-    elsewhere = SimpleNamespace(cpu=lambda: logits)  # as on a GPU: it must be fetched first
-    monkeypatch.setattr(TrainedRun, "predict", lambda run, images: elsewhere)
-    found, _ = guesses([runs.held], 0.3)
-    torch.testing.assert_close(found, torch.full((10, 10), 0.1, dtype=torch.float64))
-
-
-def test_whole_images_are_mostly_taken_for_what_they_are(runs):
-    found, _ = guesses([runs.held], 1.0)
-    assert float(found.diagonal().mean()) > 0.5
-
-
 def test_a_class_without_images_has_an_empty_row(runs):
     found, subject = guesses([runs.held], 0.3, images=5)
     absent = sorted(set(range(10)) - set(subject.source.labels.tolist()))
     assert absent, "five images cannot show ten classes"
     assert found[absent].sum() == 0
+
+
+def test_held_out_images_are_those_of_the_run(runs):
+    subject = find_subject([runs.held], ImageOptions(device="cpu"))
+    assert torch.equal(subject.source.labels, subject.runs[0].data.measured.labels)
+    assert len(subject.source.labels) == 200
+    assert subject.class_names == tuple("0123456789")
+    assert subject.fill == tuple(round(mean) for mean in subject.runs[0].data.mean)
+
+
+def test_test_images_serve_where_they_are_asked_for(runs):
+    subject = find_subject([runs.test], ImageOptions(split="test", device="cpu"))
+    assert torch.equal(subject.source.labels, load("digits").test.labels)
+
+
+def test_the_file_says_which_networks_and_images(runs):
+    options = ImageOptions(images=50, device="cpu")
+    subject = find_subject([runs.held], options)
+    about = describe_subject(subject, options)
+    (run,), counts = about["runs"], torch.bincount(subject.source.labels, minlength=10)
+    assert (int(counts.sum()), int(counts.min()) >= 4, int(counts.max()) <= 6) == (50, True, True)
+    assert run["recipe"] == json.loads((runs.held / "recipe.json").read_text())
+    assert (about["data"], about["split"], about["images"]) == ("digits", "held-out", 50)
+
+
+def test_a_run_without_held_out_images_is_refused_with_both_remedies(runs):
+    rule = r"must have held out images, got none; train with --data.validation .* --split test"
+    with pytest.raises(ValueError, match=rule):
+        find_subject([runs.test], ImageOptions(device="cpu"))
+
+
+def test_runs_that_held_out_other_images_are_refused(runs):
+    with pytest.raises(ValueError, match="all runs must be measured on the images of"):
+        find_subject([runs.held, runs.test], ImageOptions(device="cpu"))
+
+
+def test_a_folder_without_test_images_is_refused(runs, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "softaug.lab.curves.measure.load_images", lambda *a, **o: load("digits")._replace(test=None)
+    )
+    with pytest.raises(ValueError, match="must have test images, got none; use --split held-out"):
+        find_subject([runs.held], ImageOptions(split="test", device="cpu"))
+
+
+@pytest.mark.parametrize(("images", "rule"), [(0, ">= 1"), (201, "at most the 200")])
+def test_a_number_of_images_that_is_none_is_refused(runs, images, rule):
+    with pytest.raises(ValueError, match=f"images must be .*{rule}"):
+        find_subject([runs.held], ImageOptions(images=images, device="cpu"))
