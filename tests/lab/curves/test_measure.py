@@ -150,14 +150,6 @@ def test_runs_that_held_out_other_images_are_refused(runs):
         find_subject([runs.held, runs.test], ImageOptions(device="cpu"))
 
 
-def test_a_folder_without_test_images_is_refused(runs, tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "softaug.lab.curves.measure.load_images", lambda *a, **o: load("digits")._replace(test=None)
-    )
-    with pytest.raises(ValueError, match="must have test images, got none; use --split held-out"):
-        find_subject([runs.held], ImageOptions(split="test", device="cpu"))
-
-
 @pytest.mark.parametrize(("images", "rule"), [(0, ">= 1"), (201, "at most the 200")])
 def test_a_number_of_images_that_is_none_is_refused(runs, images, rule):
     with pytest.raises(ValueError, match=f"images must be .*{rule}"):

@@ -41,16 +41,6 @@ def test_errors_are_the_spread_over_other_images():
     assert 0.5 < float(claimed / spread) < 2
 
 
-def test_points_are_shares_of_what_whole_images_give():
-    measured = simulated(num=500)
-    found = fit_operation(measured, "color", False)
-    whole = float(measured.accuracy(measured.whole).mean())
-    corrupted = measured.accuracy(measured.corrupted["color"])[:, 4]
-    assert found.accuracy[4] == pytest.approx(float(corrupted.mean()))
-    assert found.retained[4] == pytest.approx((float(corrupted.mean()) - 0.1) / (whole - 0.1))
-    assert found.accuracy_error[4] == pytest.approx(float(corrupted.std()) / 500**0.5)
-
-
 def test_the_error_of_a_point_is_that_of_a_ratio():
     measured, each = simulated(num=2000), []
     both = [measured.accuracy(a) for a in (measured.whole, measured.corrupted["color"][:, 7:8])]

@@ -102,16 +102,6 @@ def test_a_residual_network_trains_on_soft_labels_at_its_default_layers():
     assert all(part.grad.isfinite().all() for part in model.parameters())
 
 
-def test_whole_numbers_are_mixed_at_the_input_as_mixup_does():
-    model = nn.Identity()
-    images = torch.tensor([[0], [255]], dtype=torch.uint8)
-    manifold = ManifoldMixup(model, ["input"])
-    with manifold.mixing(2, key=KEY) as params:
-        found = model(images)
-    expected = mixed(images.double(), params._replace(share=params.share.double())).round()
-    assert torch.equal(found.double(), expected)
-
-
 def test_wrapped_models_mix_in_the_network_itself(tmp_path):
     store = torch.distributed.FileStore(str(tmp_path / "store"), 1)
     torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
@@ -133,11 +123,6 @@ def test_a_compiled_model_is_refused_rather_than_left_unmixed():
     with pytest.raises(ValueError, match=r"got 0 runs; .* compiled models skip"):  # noqa: SIM117
         with ManifoldMixup(net, ["act"]).mixing(NUM, key=KEY):
             compiled(images)
-
-
-def test_the_repr_shows_the_settings():
-    shown = repr(ManifoldMixup(make()[0], ["input", "act"], alpha=2))
-    assert shown == "ManifoldMixup(layers=('input', 'act'), alpha=2.0)"
 
 
 def run(layers, call, num=NUM):
