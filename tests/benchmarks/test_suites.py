@@ -5,7 +5,7 @@ import torch
 from torchvision.transforms import v2
 
 from benchmarks import crop as crop_peers
-from benchmarks.crop import KEYED, OURS, crop_bounds, crop_suite, scaling_suite, slope
+from benchmarks.crop import KEYED, OURS, crop_bounds, crop_suite, scaling_suite
 from benchmarks.evaluation import evaluation_suite
 from benchmarks.input import NEEDED, PILLOW, find_photos, input_suite
 from benchmarks.loss import dense_divergence, loss_suite, loss_variants, memory_suite, peak_bytes
@@ -108,11 +108,6 @@ def test_peak_memory_counts_what_is_held_at_once():
     assert len({peak_bytes(loss_variants(16, 30)["SoftLoss"]) for _ in range(3)}) == 1
 
 
-def test_soft_loss_peaks_no_higher_than_a_dense_target():
-    (table,) = memory_suite(1)
-    assert [bound.passed for bound in table.bounds] == [True]
-
-
 def test_crop_is_held_against_the_fastest_documented_peer():
     slow, fast, hand = "x, as documented", "y, as documented", "z, by hand"
     ours = {CONVERT: [1.0] * 3, OURS: [4.0] * 3, KEYED: [6.0] * 3}
@@ -122,8 +117,3 @@ def test_crop_is_held_against_the_fastest_documented_peer():
     assert documented.passed
     assert (most.value, most.limit, most.passed) == (6.0, 8, True)
     assert [bound.limit for bound in crop_bounds(timing, [])] == [8]
-
-
-def test_slope_is_the_power_of_the_size():
-    assert slope([1, 10, 100], [5.0, 500.0, 50_000.0]) == 2.0
-    assert slope([1, 10], [7.0, 7.0]) == 0.0

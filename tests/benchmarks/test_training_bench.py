@@ -22,7 +22,6 @@ from benchmarks.training import (
     WORKER,
     Sizes,
     TimedLoss,
-    processes_table,
     training_suite,
 )
 from benchmarks.training_loops import (
@@ -139,10 +138,3 @@ def test_two_processes_are_timed_alone_together_and_apart(tmp_path):
     seconds = json.loads(out.read_text())
     assert list(seconds) == ["alone", "together", "apart"]
     assert all(len(way) == 2 and min(way) > 0 for way in seconds.values())
-
-
-def test_one_core_is_a_row_not_an_error(monkeypatch):
-    monkeypatch.setattr("benchmarks.training.num_cores", lambda: 1)
-    table = processes_table("resnet8-s2", 8, batch=4, rounds=1, steps=1)
-    assert [row.note for row in table.rows] == ["needs two cores"]
-    assert table.bounds == []

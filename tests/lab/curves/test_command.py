@@ -13,7 +13,6 @@ from rich.console import Console
 from softaug.lab.curves.cli import (
     curves_command,
     draw_fit,
-    draw_overview,
     fit_table,
     naive_retained,
 )
@@ -139,12 +138,6 @@ def test_a_plot_of_a_table_shows_the_table():
     drawn = axes.get_lines()[1].get_ydata()
     assert [float(drawn[i]) for i in (0, 50, 100)] == pytest.approx([1, 0.75, 0.1])
     assert axes.get_title(loc="left") == "color: table"
-
-
-def test_the_overview_is_the_same_each_time(tmp_path):
-    for name in "ab":
-        draw_overview({"color": fit(), "crop": fit("visible")}, 32, tmp_path / f"{name}.png")
-    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
 
 
 def test_the_table_shows_errors_and_bounds_and_cuts_no_name_at_80_columns():

@@ -11,7 +11,6 @@ from softaug.lab.curves.fit import (
     fit_classes,
     fit_power,
     level_weights,
-    retained_share,
 )
 
 X = torch.linspace(0, 1, 10, dtype=torch.float64)[1:]
@@ -67,12 +66,6 @@ def test_k_stays_in_its_range_and_is_1_where_nothing_is_lost():
     assert fit_power(X, torch.ones(9), EVEN) == Fitted(torch.tensor(0.0), torch.tensor(1.0))
 
 
-def test_what_is_retained_is_clipped_between_chance_and_whole():
-    accuracy = torch.tensor([0.9, 0.8, 0.45, 0.1, 0.05])
-    found = retained_share(accuracy, torch.tensor(0.8), chance=0.1)
-    torch.testing.assert_close(found, torch.tensor([1.0, 1.0, 0.5, 0.0, 0.0]))
-
-
 def test_the_error_of_an_accuracy_is_the_binomial_one_and_never_0():
     assert float(binomial_error(torch.tensor(0.5), 998)) == pytest.approx((0.25 / 1000) ** 0.5)
     assert float(binomial_error(torch.tensor(1.0), 8)) == pytest.approx((0.9 * 0.1 / 10) ** 0.5)
@@ -103,37 +96,9 @@ def classes(num, whole=0.8):
     return fit_classes(X, rates, COMMON, EVEN)
 
 
-def slow_rates(answers, labels, label):
-    """Share of answers `label` to its own images, and to the others."""
-    own, others = [], []
-    for image, true in enumerate(labels):
-        given = [float(answer == label) for answer in answers[image]]
-        (own if true == label else others).append(sum(given) / len(given))
-    return sum(own) / len(own), sum(others) / len(others)
-
-
-def test_rates_are_a_loop_over_images():
-    generator = torch.Generator().manual_seed(0)
-    labels = torch.randint(4, (60,), generator=generator)
-    answers = torch.randint(4, (60, 3, 2), generator=generator, dtype=torch.int32)
-    found = class_rates(answers, labels, 4)
-    for label in range(4):
-        for column in range(3):
-            expected = slow_rates(answers[:, column].tolist(), labels.tolist(), label)
-            rates = found.hit[label, column], found.false_alarm[label, column]
-            assert tuple(map(float, rates)) == pytest.approx(expected)
-
-
 def test_one_who_answers_by_habit_knows_nothing():
     answers = torch.zeros(30, 1, 1, dtype=torch.int32)
     assert class_rates(answers, torch.arange(30) % 10, 10).known.tolist() == [[0.0]] * 10
-
-
-def test_the_error_of_what_is_known_is_that_of_both_rates():
-    rates = ClassRates(torch.tensor([[0.5]]), torch.tensor([[0.5]]), torch.tensor([998]))
-    both = rates._replace(num=torch.tensor([998, 98])).error
-    expected = (0.25 / 1000 + 0.25 / 100) ** 0.5
-    assert both.flatten().tolist() == pytest.approx([expected] * 2)
 
 
 def test_classes_with_very_many_images_keep_their_own_k_one_without_has_the_common_k():

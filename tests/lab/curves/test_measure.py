@@ -88,12 +88,6 @@ def test_a_crop_leaves_its_share_and_fills_the_rest():
     )
 
 
-def test_operations_without_a_strength_are_refused():
-    for operations in (("equalize",), ()):
-        with pytest.raises(ValueError, match=r"curves: (operation must|at least one oper)"):
-            MeasureOptions(operations=operations)
-
-
 def guesses(folders, visible, images=None):
     subject = find_subject(folders, ImageOptions(images=images, device="cpu"))
     return mean_guesses(subject, visible, Console(file=io.StringIO())), subject
@@ -116,14 +110,6 @@ def test_a_class_without_images_has_an_empty_row(runs):
     assert found[absent].sum() == 0
 
 
-def test_held_out_images_are_those_of_the_run(runs):
-    subject = find_subject([runs.held], ImageOptions(device="cpu"))
-    assert torch.equal(subject.source.labels, subject.runs[0].data.measured.labels)
-    assert len(subject.source.labels) == 200
-    assert subject.class_names == tuple("0123456789")
-    assert subject.fill == tuple(round(mean) for mean in subject.runs[0].data.mean)
-
-
 def test_test_images_serve_where_they_are_asked_for(runs):
     subject = find_subject([runs.test], ImageOptions(split="test", device="cpu"))
     assert torch.equal(subject.source.labels, load("digits").test.labels)
@@ -133,6 +119,8 @@ def test_the_file_says_which_networks_and_images(runs):
     options = ImageOptions(images=50, device="cpu")
     subject = find_subject([runs.held], options)
     about = describe_subject(subject, options)
+    assert subject.class_names == tuple("0123456789")
+    assert subject.fill == tuple(round(mean) for mean in subject.runs[0].data.mean)
     (run,), counts = about["runs"], torch.bincount(subject.source.labels, minlength=10)
     assert (int(counts.sum()), int(counts.min()) >= 4, int(counts.max()) <= 6) == (50, True, True)
     assert run["recipe"] == json.loads((runs.held / "recipe.json").read_text())

@@ -41,17 +41,6 @@ def test_errors_are_the_spread_over_other_images():
     assert 0.5 < float(claimed / spread) < 2
 
 
-def test_the_error_of_a_point_is_that_of_a_ratio():
-    measured, each = simulated(num=2000), []
-    both = [measured.accuracy(a) for a in (measured.whole, measured.corrupted["color"][:, 7:8])]
-    for seed in range(200):
-        picks = torch.randint(2000, (2000,), generator=torch.Generator().manual_seed(seed))
-        whole, corrupted = (right[picks].mean() for right in both)
-        each.append(float((corrupted - 0.1) / (whole - 0.1)))
-    found = fit_operation(measured, "color", False)
-    assert found.retained_error[7] == pytest.approx(float(torch.tensor(each).std()), rel=0.15)
-
-
 def test_a_crop_is_of_what_is_visible_and_ends_at_chance():
     found = fit_operation(simulated("crop", loss=0.9), "crop", per_class=False)
     assert (found.curve.of, found.curve.loss, found.loss_error) == ("visible", 1.0, None)

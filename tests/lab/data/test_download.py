@@ -109,13 +109,6 @@ def test_a_part_is_used_if_it_is_whole_and_begun_anew_if_ranges_are_ignored(
     assert read(tmp_path) == tiny.files
 
 
-def test_a_bad_download_is_deleted(server, tmp_path):
-    server.content = server.content[:-1] + b"?"
-    with pytest.raises(ValueError, match=r"official file, got sha256 .*bad download was deleted"):
-        run(tmp_path)
-    assert left_in(tmp_path) == set()
-
-
 def test_an_archive_put_there_by_hand_is_used_or_refused_and_kept(server, tiny, tmp_path):
     (tmp_path / ARCHIVE).write_bytes(b"not it")
     with pytest.raises(ValueError, match=r"official file, got sha256 .*remove it"):

@@ -92,20 +92,11 @@ def test_the_short_edge_is_resized_then_the_center_cropped(tmp_path):
         assert int((found.int() - expected.int()).abs().max()) <= 1
 
 
-def test_small_images_are_enlarged_and_gray_becomes_color(tmp_path):
-    Image.new("L", (3, 5), 100).save(tmp_path / "a.png")
-    assert torch.equal(read_image(str(tmp_path / "a.png"), 7), torch.full((3, 7, 7), 100).byte())
-
-
 def test_a_large_jpeg_looks_the_same_though_decoded_small(tmp_path):
     ramp = np.linspace(0, 255, 1600).astype(np.uint8)
     Image.fromarray(np.broadcast_to(ramp[:, None], (1600, 1600))).save(tmp_path / "a.jpg")
     found = read_image(str(tmp_path / "a.jpg"), 100)[0, :, 50].float()
     assert float((found - torch.linspace(1, 254, 100)).abs().max()) < 3
-    stripes = np.tile(np.repeat([0, 255], 8).astype(np.uint8), (800, 50))  # 800 x 800
-    Image.fromarray(stripes).save(tmp_path / "a.jpg", quality=95)
-    found = read_image(str(tmp_path / "a.jpg"), 200)  # a stripe is 2 pixels wide
-    assert float(found.float().std()) > 90
 
 
 def test_an_unreadable_file_is_named_when_it_is_fetched(tree):
@@ -132,9 +123,8 @@ def test_files_in_memory_are_good_and_all_broken_ones_are_named(tmp_path):
         assert ("; ...; restore" in str(error.value)) == (num > named)
 
 
-@pytest.mark.parametrize("which", ["", "val", "train/ant/sub"])
-def test_a_folder_that_may_not_be_read_is_refused_by_name(tree, which, monkeypatch):
-    closed, scandir = str(tree / which).rstrip("/"), os.scandir
+def test_a_folder_that_may_not_be_read_is_refused_by_name(tree, monkeypatch):
+    closed, scandir = str(tree / "train" / "ant" / "sub"), os.scandir
 
     def guarded(path):  # as for anyone but root, if the folder's mode says so
         if str(path) == closed:
@@ -207,28 +197,22 @@ def test_a_missing_imagenet_says_how_to_get_it(tmp_path):
         load("imagenet", tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("train", "val", "rule"),
-    [
-        (range(9), range(9), "must hold 10 folders named n and eight digits, got 9"),
-        (range(10), (), r"val must hold 10 folders .*got 0 folders"),
-        (range(10), range(1, 11), "val must have the same classes as train"),
-    ],
-)
-def test_other_classes_than_imagenettes_are_refused(tmp_path, train, val, rule):
-    names, root = wordnet_numbers(11), tmp_path / "imagenette"
-    make_imagenet(root, [names[number] for number in train], ["train"])
-    make_imagenet(root, [names[number] for number in val], ["val"])
-    (root / "val").mkdir(exist_ok=True)
-    with pytest.raises(ValueError, match=rule):
-        load("imagenette", tmp_path)
-
-
-def test_a_class_of_another_kind_of_name_is_refused_by_name(tmp_path):
-    for name in ("tench", "n1440764", "n014407645", "m01440764", "N01440764"):
-        make_imagenet(tmp_path / name / "imagenette", [*wordnet_numbers(9), name])
-        with pytest.raises(ValueError, match=f"got 10 folders, {name} among them"):
-            load("imagenette", tmp_path / name)
+def test_other_classes_than_imagenettes_are_refused(tmp_path):
+    ten, others = wordnet_numbers(10), wordnet_numbers(11)[1:]
+    strange = ("tench", "n1440764", "n014407645", "m01440764", "N01440764")
+    for number, (train, val, rule) in enumerate(
+        [
+            (ten[:9], ten, "train must hold 10 folders named n and eight digits, got 9"),
+            (ten, ten[:9], "val must hold 10 folders .*got 9 folders"),
+            (ten, others, "val must have the same classes as train"),
+            *(([*ten[:9], name], ten, f"got 10 folders, {name} among") for name in strange),
+        ]
+    ):
+        root = tmp_path / str(number) / "imagenette"
+        make_imagenet(root, train, ["train"])
+        make_imagenet(root, val, ["val"])
+        with pytest.raises(ValueError, match=rule):
+            load("imagenette", root.parent)
 
 
 RANKS = (0, 217, 482, 491, 497, 566, 569, 571, 574, 701)  # of Imagenette's classes in ImageNet

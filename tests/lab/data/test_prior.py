@@ -74,14 +74,6 @@ def test_a_file_of_the_first_version_is_read(tmp_path):
     torch.testing.assert_close(found, torch.tensor(ROWS))
 
 
-def test_a_file_of_many_classes_is_read_back(tmp_path):
-    mass = torch.rand(300, 300, generator=torch.Generator().manual_seed(0))
-    rows, names = confusion_prior(mass), [f"class{label}" for label in range(300)]
-    (tmp_path / "prior.json").write_text(json.dumps(describe_prior(rows, names, about={})))
-    found = read_prior(str(tmp_path / "prior.json"), names)
-    torch.testing.assert_close(found, rows.float(), rtol=0, atol=1e-8)
-
-
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [

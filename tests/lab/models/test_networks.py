@@ -1,7 +1,5 @@
 """Networks by name, their shapes and sizes, features, stages and ShakeDrop."""
 
-import subprocess
-import sys
 from itertools import pairwise
 
 import pytest
@@ -13,7 +11,7 @@ from softaug.lab.models.backbone import Normalize, feature_extractor
 from softaug.lab.models.manifold_mixup import find_stages
 from softaug.lab.models.pyramidnet import PyramidNet, ShakeDrop
 from softaug.lab.models.registry import MODELS
-from softaug.lab.models.resnet import BasicBlock, WideResNet, resnet8
+from softaug.lab.models.resnet import WideResNet, resnet8
 
 # Millions of parameters at 100 classes, those of the paper's networks as it or its sources say;
 # and the number of features.
@@ -42,12 +40,6 @@ def test_parameters_and_features_of_every_network(name):
         backbone, size = feature_extractor(model)
         assert (round(millions, 3 if millions < 1 else 2), size) == EXPECTED[name]
         assert linear(backbone(torch.empty(2, 3, 32, 32))).shape == (2, 100)
-
-
-def test_names_are_known_without_torch():
-    code = "import sys, softaug.lab.models.registry; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout == "False\n"
 
 
 def test_unknown_names_and_a_single_class_are_refused():
@@ -88,17 +80,6 @@ def test_every_parameter_of_our_networks_gets_a_gradient():
         assert all(part.grad is not None for part in model.parameters())
 
 
-def test_a_block_with_zero_convolutions_is_relu_of_its_input():
-    block = BasicBlock(4, 4, stride=1).eval()
-    nn.init.zeros_(block.conv2.weight)
-    x = torch.randn(2, 4, 5, 5)
-    assert torch.equal(block(x), x.relu())
-
-
-def test_a_normalization_is_saved_as_runs_have_it():
-    assert list(Normalize([1.0], [2.0]).state_dict()) == ["mean", "sd"]
-
-
 def test_the_classifier_saw_these_features():
     torch.manual_seed(0)
     model, images = create("efficientnet-b0", num_classes=7).eval(), torch.randn(2, 3, 32, 32)
@@ -110,7 +91,9 @@ def test_the_classifier_saw_these_features():
 
 
 def test_a_network_is_found_within_another_module():
-    model = nn.Sequential(Normalize([0.0] * 3, [1.0] * 3), resnet8(7))
+    normalize = Normalize([0.0] * 3, [1.0] * 3)
+    assert list(normalize.state_dict()) == ["mean", "sd"]  # as saved runs have them
+    model = nn.Sequential(normalize, resnet8(7))
     assert find_stages(model) == ("1.blocks.0", "1.blocks.1", "1.blocks.2")
     backbone, size = feature_extractor(model)
     assert backbone(torch.zeros(2, 3, 32, 32)).shape == (2, size)
@@ -167,11 +150,3 @@ def test_shakedrop_scales_values_and_gradients_by_different_factors():
     assert -1 < forward.min() < -0.9 < 0.9 < forward.max() < 1
     assert 0 < backward.min() < 0.1 < 0.9 < backward.max() < 1
     assert torch.corrcoef(torch.stack([forward, backward]))[0, 1].abs() < 0.15
-
-
-def test_shakedrop_compiles_and_runs_under_autocast():
-    shake = torch.compile(ShakeDrop(keep=0.5), fullgraph=True, backend="aot_eager")
-    with torch.autocast("cpu", torch.bfloat16):
-        out = shake(torch.randn(4, 2, 3, 3, dtype=torch.bfloat16, requires_grad=True))
-    assert out.dtype == torch.bfloat16
-    out.sum().backward()

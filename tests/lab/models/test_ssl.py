@@ -74,17 +74,10 @@ def test_the_loss_of_each_pair_is_that_of_a_slow_loop_and_ends_at_minus_1_and_1(
 
 
 def test_no_gradient_flows_through_the_projections():
-    model, (first, second) = small(), views()
-    output = model(first, second)
+    output = small()(*views())
     assert not output.z1.requires_grad
-    (gradient,) = torch.autograd.grad(simsiam_loss(*output).sum(), model.projector[0].weight)
-    constant = [z.clone() for z in output[2:]]
-    again = model(first, second)
-    (expected,) = torch.autograd.grad(
-        simsiam_loss(again.p1, again.p2, *constant).sum(), model.projector[0].weight
-    )
-    torch.testing.assert_close(gradient, expected)
-    assert float(gradient.abs().max()) > 0
+    assert not output.z2.requires_grad
+    assert output.p1.requires_grad
 
 
 def test_feature_std_is_1_for_uniform_0_for_collapsed_features():
