@@ -45,10 +45,8 @@ def fit_table(fits: Mapping[str, OperationFit], whole: float) -> Table:
     for head in ("loss", "k", "misfit", "right at full, %"):
         table.add_column(head, justify="right")
     for name, found in fits.items():
-        loss, k = (
-            _with_error(found.loss, found.loss_error),
-            _with_error(found.common_k, found.k_error),
-        )
+        loss = _with_error(found.loss, found.loss_error)
+        k = _with_error(found.common_k, found.k_error)
         table.add_row(name, loss, k, f"{found.misfit:.3f}", f"{100 * found.accuracy[-1]:.1f}")
     return table
 
@@ -59,20 +57,13 @@ def _with_error(value: float, error: float | None) -> str:
 
 CROP_RULE = Curve("visible", loss=1.0, k=2.0)
 ACROSS = 4  # plots in a row
-STYLE: dict[str, Any] = {
-    "font.size": 8.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#d9dad5",
-}
+STYLE: list[str | dict[str, Any]] = ["default", "seaborn-v0_8-whitegrid", {"font.size": 8.5}]
 
 
 def draw_overview(fits: Mapping[str, OperationFit], edge: int, path: Path) -> None:
     """Draw a plot for each operation into one image; `edge` is that of the measured images."""
     rows = math.ceil(len(fits) / ACROSS)
-    with style.context(["default", STYLE]):
+    with style.context(STYLE):
         figure = Figure((8, 1.7 * rows + 0.6), layout="constrained")
         grid = figure.subplots(rows, ACROSS, sharex=True, sharey=True, squeeze=False).flatten()
         for axes, (name, fit) in zip(grid, fits.items(), strict=False):

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from sklearn.isotonic import isotonic_regression
 from torch import Tensor
@@ -202,13 +203,8 @@ class OperationFit(NamedTuple):
 
     def about(self) -> dict[str, Any]:
         """Return everything but the curve, rounded, for the result file."""
-        return {name: _round(value) for name, value in self._asdict().items() if name != "curve"}
-
-
-def _round(value: Any) -> Any:
-    if isinstance(value, list):
-        return [round(v, 4) for v in value]
-    return None if value is None else round(value, 4)
+        found = {name: value for name, value in self._asdict().items() if name != "curve"}
+        return {k: None if v is None else np.round(v, 4).tolist() for k, v in found.items()}
 
 
 def fit_all(measured: Measured, per_class: bool) -> dict[str, OperationFit]:
@@ -231,13 +227,15 @@ def fit_operation(measured: Measured, name: str, per_class: bool) -> OperationFi
     powers = _fit_each_class(measured, name, common, weight[0]) if per_class else None
     kept, kept_error = _points(measured.chance, whole, right)
     loss, k = float(common.loss), float(common.k)
+    # Where nothing is lost, k says nothing.
+    at_bound = not loss or any(math.isclose(k, end, rel_tol=1e-6) for end in (LEAST_K, MOST_K))
     of = "visible" if name == CROP else "strength"
     return OperationFit(
         Curve(of, round(loss, 4), powers or round(k, 4)),
         loss,
         k,
         None if loss in (0, 1) else _error(rows, lambda means: fit(means)[0].loss),
-        None if _k_is_bound(common) else _error(rows, lambda means: fit(means)[0].k),
+        None if at_bound else _error(rows, lambda means: fit(means)[0].k),
         _misfit(1 - loss * measured.x**k, kept),
         measured.x.tolist(),
         right.mean(0).tolist(),
@@ -278,12 +276,6 @@ def _fit_each_class(
     predicted = torch.cat([measured.whole.repeat(1, 1, repeats), levels], dim=1)
     rates = class_rates(predicted, measured.labels, measured.num_classes)
     return tuple(round(k, 4) for k in fit_classes(measured.x, rates, common, weight).tolist())
-
-
-def _k_is_bound(common: Fitted) -> bool:
-    """Whether k ends at a bound of its range, or says nothing because nothing is lost."""
-    at_bound = any(math.isclose(common.k, bound, rel_tol=1e-6) for bound in (LEAST_K, MOST_K))
-    return at_bound or float(common.loss) == 0
 
 
 def _misfit(curve: Tensor, kept: Tensor) -> float:

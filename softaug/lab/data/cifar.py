@@ -18,7 +18,7 @@ from rich.console import Console
 from torchvision.datasets import CIFAR10, CIFAR100
 
 from softaug.checks import refuse
-from softaug.lab.data.datasets import ReadOptions
+from softaug.lab.data.datasets import DATASETS, ReadOptions
 from softaug.lab.data.download import (
     NOT_OFFICIAL,
     FileCheck,
@@ -41,7 +41,6 @@ class CifarRelease(Release):
     test: dict[str, str]
     label_bytes: dict[str, int]  # kind of label -> its byte in a record
     names: dict[str, str]  # kind of label -> file of its class names
-    num_classes: dict[str, int]
     images_in_file: dict[str, int]
     names_sha256: dict[str, str]  # kind of label -> that of its names, joined by line ends
     archive_sha256: str
@@ -69,13 +68,14 @@ class CifarRelease(Release):
             return FileCheck(path, error, holds)
         error = "" if hashlib.sha256(content).hexdigest() == sha256 else NOT_OFFICIAL
         for kind, byte in self.label_bytes.items():
-            largest, most = max(content[byte :: self.record_size]), self.num_classes[kind] - 1
+            largest = max(content[byte :: self.record_size])
+            most = DATASETS[self.name].num_classes[kind] - 1
             if largest > most:
                 error = f"{kind} label {largest} is outside 0..{most}"
         return FileCheck(path, error, holds, content)
 
     def _check_names(self, path: Path, kind: str) -> FileCheck:
-        num = self.num_classes[kind]
+        num = DATASETS[self.name].num_classes[kind]
         if not path.is_file():
             return FileCheck(path, "no such file", f"{num} class names")
         # Of the words alone: releases differ in how many line ends follow the last name.
@@ -132,7 +132,6 @@ RELEASES = {
         test={"test_batch.bin": "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b"},
         label_bytes={"fine": 0},
         names={"fine": "batches.meta.txt"},
-        num_classes={"fine": 10},
         images_in_file={"train": 10_000, "test": 10_000},
         names_sha256={"fine": "bb3914949cecedee6d1257f7f5fdb8f43fa3b2c8095fd1763161caf1b873fe59"},
         url="https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
@@ -145,7 +144,6 @@ RELEASES = {
         test={"test.bin": "d8b1e6b7b3bee4020055f0699b111f60b1af1e262aeb93a0b659061746f8224a"},
         label_bytes={"coarse": 0, "fine": 1},
         names={"coarse": "coarse_label_names.txt", "fine": "fine_label_names.txt"},
-        num_classes={"coarse": 20, "fine": 100},
         images_in_file={"train": 50_000, "test": 10_000},
         names_sha256={
             "coarse": "9b48b836d98e8782057bb6a4da0d4030fe828e2b156b81fa835fda91b5276930",

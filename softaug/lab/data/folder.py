@@ -183,19 +183,15 @@ def read_imagenet(name: str, options: ReadOptions) -> ImageData:
 
     Labels are the places of the WordNet numbers in their order, as torchvision's are.
     """
-    root = data_root(options.data_dir).absolute() / name
+    root, num = data_root(options.data_dir).absolute() / name, DATASETS[name].num_classes["fine"]
     remedy = DATASETS[name].how_to_get.format(path=root)
-    for split in ("train", "val"):
-        _check_wordnet_folders(root / split, DATASETS[name].num_classes["fine"], remedy)
+    for path in (root / "train", root / "val"):
+        if not path.is_dir():
+            refuse("data", f"{path} must be a folder", "no such folder", remedy)
+        names = list_subfolders(path)
+        strange = [name for name in names if not re.fullmatch(r"n[0-9]{8}", name)]
+        if strange or len(names) != num:
+            rule = f"{path} must hold {num} folders named n and eight digits"
+            got = f"{len(names)} folders" + (f", {strange[0]} among them" if strange else "")
+            refuse("data", rule, got, remedy)
     return open_folder(root, options.size, options.resize, options.unreadable)
-
-
-def _check_wordnet_folders(path: Path, num_classes: int, remedy: str) -> None:
-    if not path.is_dir():
-        refuse("data", f"{path} must be a folder", "no such folder", remedy)
-    names = list_subfolders(path)
-    strange = [name for name in names if not re.fullmatch(r"n[0-9]{8}", name)]
-    if strange or len(names) != num_classes:
-        rule = f"{path} must hold {num_classes} folders named n and eight digits"
-        got = f"{len(names)} folders" + (f", {strange[0]} among them" if strange else "")
-        refuse("data", rule, got, remedy)

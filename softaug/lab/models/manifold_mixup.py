@@ -50,7 +50,7 @@ def find_stages(model: nn.Module) -> tuple[str, ...]:
 
 def default_layers(model: nn.Module) -> tuple[str, ...]:
     """Name where the paper mixes in residual networks: the input and the first two stages."""
-    return (INPUT, *find_stages(_unwrap(model))[:2])
+    return (INPUT, *find_stages(model)[:2])
 
 
 class ManifoldParams(NamedTuple):
@@ -84,8 +84,9 @@ class ManifoldMixup:
     def __init__(
         self, model: nn.Module, layers: Sequence[str] | None = None, alpha: float = 1.0
     ) -> None:
-        self.model = _unwrap(model)
-        self.layers = default_layers(model) if layers is None else _check_layers(self.model, layers)
+        network: nn.Module = model.module if isinstance(model, DistributedDataParallel) else model
+        self.model = network
+        self.layers = default_layers(network) if layers is None else _check_layers(network, layers)
         self.alpha = check_positive(WHO, "alpha", alpha)
 
     @contextmanager
@@ -131,15 +132,6 @@ class ManifoldMixup:
     def report(self, labels: Tensor | SoftLabel, params: ManifoldParams) -> MixedLabel:
         """Return the labels of the batch, each with its partner's."""
         return mix_labels(labels, take(labels, params.partner), params.share)
-
-    def __repr__(self) -> str:
-        return f"{WHO}(layers={self.layers}, alpha={self.alpha})"
-
-
-def _unwrap(model: nn.Module) -> nn.Module:
-    """Return the network itself, without DistributedDataParallel around it."""
-    network: nn.Module = model.module if isinstance(model, DistributedDataParallel) else model
-    return network
 
 
 def _check_layers(model: nn.Module, layers: Sequence[str]) -> tuple[str, ...]:

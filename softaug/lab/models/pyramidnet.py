@@ -35,9 +35,6 @@ class ShakeDrop(nn.Module):
         shape = (len(branch), 1, 1, 1)
         return torch.rand(shape, dtype=branch.dtype, device=branch.device)
 
-    def extra_repr(self) -> str:
-        return f"keep={self.keep:g}"
-
 
 EXPANSION = 4  # output channels / width of a bottleneck
 FIRST_WIDTH = 16

@@ -178,16 +178,12 @@ def cross_correlation(z1: Tensor, z2: Tensor, weights: Tensor | None = None) -> 
     _check_features("cross_correlation", z1=z1, z2=z2)
     both = _at_least_float32(torch.cat([z1, z2], dim=1))  # [B, 2 D]
     weights = _check_weights(z1, weights).to(both.dtype)[:, None]  # [B, 1]
-    with torch.autocast(z1.device.type, enabled=False):  # else products are in half precision
-        return _weighted_correlation(both, weights)
-
-
-def _weighted_correlation(both: Tensor, weights: Tensor) -> Tensor:
     sums = all_reduce_sum(torch.cat([(weights * both).sum(0), weights.sum(0)]))
     total = torch.where(sums[-1] > 0, sums[-1], 1)  # all-zero weights give no correlation, not NaN
     centered = both - sums[:-1] / total
     first, second = centered.chunk(2, dim=1)
-    products = (weights * first).T @ second
+    with torch.autocast(z1.device.type, enabled=False):  # else products are in half precision
+        products = (weights * first).T @ second
     squares = (weights * centered.square()).sum(0)
     means = all_reduce_sum(torch.cat([squares, products.flatten()])) / total
     std1, std2 = (means[: len(squares)] + _EPSILON).sqrt().chunk(2)
