@@ -54,14 +54,9 @@ def test_markdown_replaces_only_what_is_between_the_suites_markers(tmp_path):
         "<!-- /bench:crop -->\nMore.\n<!-- bench:loss -->\nkept\n<!-- /bench:loss -->\nEnd.\n"
     )
     assert text.count("**Crop") == 1
-
-
-def test_a_page_without_markers_is_refused_and_kept(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text("Prose.\n")
-    with pytest.raises(ValueError, match="<!-- bench:crop -->"):
-        write_markdown({"crop": [TABLE]}, WHERE, page)
-    assert page.read_text() == "Prose.\n"
+    with pytest.raises(ValueError, match="<!-- bench:pairs -->"):
+        write_markdown({"pairs": [TABLE]}, WHERE, page)
+    assert page.read_text() == text
 
 
 def test_run_writes_json_with_environment_and_verdicts(tmp_path):

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torchvision.transforms import v2
 
 from benchmarks import crop as crop_peers
 from benchmarks.crop import KEYED, OURS, crop_bounds, crop_suite, scaling_suite
@@ -10,7 +9,7 @@ from benchmarks.evaluation import evaluation_suite
 from benchmarks.input import NEEDED, PILLOW, find_photos, input_suite
 from benchmarks.loss import dense_divergence, loss_suite, loss_variants, memory_suite, peak_bytes
 from benchmarks.pairs import pairs_suite
-from benchmarks.timing import CONVERT, MEAN, MISSING, STD, Timing, make_images, normalise
+from benchmarks.timing import CONVERT, MISSING, Timing, normalise
 from benchmarks.transforms import noise_erase_suite, policy_suite, two_views_suite
 from softaug import SoftLoss
 from softaug.label import SoftLabel
@@ -83,12 +82,6 @@ def test_peers_crop_each_sample_to_the_same_size_with_fill_0(peer):
         is_blank, is_whole = (out - blank).abs() < 1e-3, (out - whole).abs() < 1e-3
         assert bool((is_blank | is_whole).all()), name
         assert is_whole.float().mean(dim=(1, 2, 3)).unique().numel() > 8, name  # own offsets
-
-
-def test_images_are_normalised_as_torchvision_does():
-    images, _ = make_images(2)
-    expected = v2.functional.normalize(images / 255, list(MEAN), list(STD))
-    torch.testing.assert_close(normalise(images), expected)
 
 
 def test_the_dense_loss_of_the_comparison_is_our_loss():

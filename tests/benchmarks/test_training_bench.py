@@ -4,7 +4,6 @@ import json
 import os
 import socket
 
-import numpy as np
 import pytest
 import torch
 from PIL import Image
@@ -21,7 +20,6 @@ from benchmarks.training import (
     TWO,
     WORKER,
     Sizes,
-    TimedLoss,
     training_suite,
 )
 from benchmarks.training_loops import (
@@ -29,15 +27,12 @@ from benchmarks.training_loops import (
     PlainCifar,
     PlainLoop,
     PlainTransform,
-    paste,
     plain_loss,
     random_images,
     soft_recipe,
     training_data,
-    visible_share,
 )
 from softaug import SoftLabel, SoftLoss
-from softaug.pixels import shift
 
 TINY = Sizes(images=16, batch=4, large_batch=2, steps=1, process_steps=1)
 
@@ -61,32 +56,6 @@ def test_every_part_has_its_bound_its_rows_and_a_base_of_1(monkeypatch):
     parts = share["soft: draw"] + share["soft: SoftLoss"]
     less = share["hard: draw"] + share["hard: F.cross_entropy"]
     assert share[ADDED.split(",")[0]] == pytest.approx(parts - less)
-
-
-def test_a_timed_loss_is_the_loss_and_times_forward_and_backward():
-    torch.manual_seed(0)
-    label, inner = SoftLabel(torch.tensor([0, 1, 2]), torch.rand(3)), SoftLoss(reduction="none")
-    found = []
-    for loss in (inner, timed_loss := TimedLoss(inner)):
-        logits = torch.linspace(-1, 1, 15).view(3, 5).requires_grad_()
-        losses = loss(logits, label)
-        forward = timed_loss.seconds
-        losses.sum().backward()
-        found.append((losses.detach(), logits.grad))
-    assert torch.equal(found[0][0], found[1][0])
-    assert torch.equal(found[0][1], found[1][1])
-    assert 0 < forward < timed_loss.seconds < 1
-
-
-@pytest.mark.parametrize(("dx", "dy", "visible"), [(8, 0, 0.75), (-16, 16, 0.25)])
-def test_the_plain_crop_is_ours_at_the_same_offsets(dx, dy, visible):
-    image = random_images(1).images
-    pil = Image.fromarray(image[0].permute(1, 2, 0).numpy())
-    out = torch.from_numpy(np.array(paste(pil, dx, dy, (1, 2, 3)))).permute(2, 0, 1)
-    fill = torch.tensor([1, 2, 3], dtype=torch.uint8).view(1, 3, 1, 1)
-    expected = shift(image, torch.tensor([dx]), torch.tensor([dy]), fill)[0]
-    assert torch.equal(out, expected)
-    assert visible_share((32, 32), dx, dy) == visible
 
 
 def test_the_plain_confidence_is_equation_7(monkeypatch):

@@ -18,7 +18,7 @@ from softaug.lab.curves.cli import (
 )
 from softaug.lab.curves.fit import OperationFit
 from softaug.lab.data.prior import read_prior
-from softaug.transforms.curves import Curve, TableCurve, read_curves
+from softaug.transforms.curves import Curve, read_curves
 
 DIGITS = tuple("0123456789")
 FEW = ["--device", "cpu", "--images", "100"]
@@ -58,17 +58,13 @@ def test_curves_can_be_read_back_and_the_file_says_how_it_was_made(fitted, runs)
     assert fitted[0].with_suffix(".png").stat().st_size < 150_000
 
 
-def test_per_class_writes_one_k_for_each_class(runs, tmp_path):
-    out = tmp_path / "curves.json"
-    operations = ["--operations", "translate-x", "--levels", "3"]
-    curves_command(["fit", str(runs.held), "--per-class", "--out", str(out), *FEW, *operations])
-    assert len(read_curves(out)["translate-x"].k) == 10
-
-
-def test_a_table_is_of_the_measured_points(runs, tmp_path):
+def test_curves_may_be_of_each_class_or_tables_of_the_measured_points(runs, tmp_path):
     out = tmp_path / "curves.json"
     operations = ["--operations", "translate-x", "crop", "--levels", "3"]
-    curves_command(["fit", str(runs.held), "--table", "--out", str(out), *FEW, *operations])
+    fit = ["fit", str(runs.held), "--out", str(out), *FEW, *operations]
+    curves_command([*fit, "--per-class"])
+    assert len(read_curves(out)["translate-x"].k) == 10
+    curves_command([*fit, "--table"])
     curves, points = read_curves(out), json.loads(out.read_text())["about"]["points"]
     for name, curve in curves.items():
         assert curve.lost == pytest.approx((0, 1 / 3, 2 / 3, 1), abs=1e-5)
@@ -107,7 +103,6 @@ def test_bad_arguments_are_refused(arguments, rule):
 
 
 X = torch.tensor([0.0, 0.5, 1.0], dtype=torch.float64)
-TABLE = TableCurve("strength", (0.0, 0.5, 1.0), (1.0, 0.75, 0.1))
 
 
 def fit(of="strength", k=2.0):
@@ -130,14 +125,6 @@ def test_a_plot_shows_points_with_errors_the_curve_and_the_naive_one():
     (bars,) = axes.containers
     low, high = bars[2][0].get_segments()[0][:, 1]
     assert (low, high) == pytest.approx((0.75 - 0.04, 0.75 + 0.04))
-
-
-def test_a_plot_of_a_table_shows_the_table():
-    axes = Figure().add_subplot()
-    draw_fit(axes, "color", fit()._replace(curve=TABLE), edge=32)
-    drawn = axes.get_lines()[1].get_ydata()
-    assert [float(drawn[i]) for i in (0, 50, 100)] == pytest.approx([1, 0.75, 0.1])
-    assert axes.get_title(loc="left") == "color: table"
 
 
 def test_the_table_shows_errors_and_bounds_and_cuts_no_name_at_80_columns():

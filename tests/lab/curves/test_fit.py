@@ -71,12 +71,6 @@ def test_the_error_of_an_accuracy_is_the_binomial_one_and_never_0():
     assert float(binomial_error(torch.tensor(1.0), 8)) == pytest.approx((0.9 * 0.1 / 10) ** 0.5)
 
 
-def test_levels_of_a_curve_of_the_family_weigh_by_their_errors_alone():
-    error = torch.linspace(0.01, 0.09, 9)
-    weight = level_weights(X, curve(0.6, 3.0), error)
-    torch.testing.assert_close(weight, error.double() ** -2, check_dtype=False)
-
-
 def test_what_no_curve_fits_counts_as_an_error_of_each_level():
     error, kept = torch.full((9,), 1e-9), (X < 0.5).double()  # a step
     even = fit_power(X, kept, EVEN)
@@ -120,9 +114,3 @@ def test_a_class_with_fewer_images_is_held_closer_to_the_common_k():
 
 def test_classes_that_differ_by_less_than_their_errors_share_the_common_k():
     assert classes(3).tolist() == pytest.approx([2.0] * 4)
-
-
-def test_where_nothing_is_lost_all_classes_have_the_common_k():
-    harmless = Fitted(torch.tensor(0.0), torch.tensor(1.0))
-    rates = ClassRates(torch.full((2, 10), 0.9), torch.zeros(2, 10), torch.tensor([50, 50]))
-    assert fit_classes(X, rates, harmless, EVEN).tolist() == [1.0, 1.0]

@@ -49,19 +49,15 @@ def test_official_files_are_read_without_a_warning_and_may_be_written_to(small, 
 @pytest.mark.parametrize(
     ("file", "change", "rule"),
     [
-        ("test.bin", lambda old: old[:-1], "hold 2 images, got 6,147 bytes, should be 6,148"),
-        (
-            "train.bin",
-            lambda old: old[:1] + b"\x64" + old[2:],
-            r"hold 4 images, got fine label 100 is outside 0\.\.",
-        ),
-        ("fine_label_names.txt", lambda old: b"one two", "hold 100 class names, got 2 names"),
+        ("test.bin", lambda old: old[:-1], "got 6,147 bytes, should be 6,148"),
+        ("train.bin", lambda old: old[:1] + b"d" + old[2:], "got fine label 100 is outside 0"),
+        ("fine_label_names.txt", lambda old: b"one two", "got 2 names"),
     ],
 )
 def test_a_bad_file_is_refused_by_name(small, file, change, rule):
     (small / file).write_bytes(change((small / file).read_bytes()))
     command = f"; `softaug data cifar100 --data-dir {small.parent}` gets it"
-    with pytest.raises(ValueError, match=f"{small / file} must {rule}.*{command}"):
+    with pytest.raises(ValueError, match=f"{small / file} must .*{rule}.*{command}"):
         load("cifar100", small.parent)
 
 

@@ -74,7 +74,6 @@ def test_fashion_mini_is_balanced_and_in_the_package(recwarn):
         assert split.images.shape == (2000, 3, 28, 28)
         assert split.images.dtype == torch.uint8
         assert split.labels.bincount().tolist() == [200] * 10
-        assert 60 < float(split.images.float().mean()) < 85
     assert data.class_names[9] == "Ankle boot"
     images = {image.numpy().tobytes() for image in data.train.images}
     assert not images & {image.numpy().tobytes() for image in data.test.images}
@@ -96,10 +95,8 @@ def test_digits_are_split_in_proportion_the_same_way_every_time():
     assert torch.equal(data.train.images[:600, 2:], splits.train.images)
     assert torch.equal(data.train.labels[600:], splits.validation.labels)
     assert torch.equal(data.test.images[:, :1], splits.test.images)
-    corners = torch.cat([split.images for split in splits])[:, 0, 0, 0].double()
-    assert float(corners.mean()) == pytest.approx(
-        load_digits().images[:, 0, 0].mean() * 255 / 16, abs=0.5
-    )
+    corners = torch.cat([split.images for split in splits])[:, 0, 0, 0].double().mean()
+    assert corners / 255 == pytest.approx(load_digits().images[:, 0, 0].mean() / 16, abs=2e-3)
 
 
 def test_a_stratified_order_holds_each_class_in_proportion_anywhere():
@@ -108,12 +105,6 @@ def test_a_stratified_order_holds_each_class_in_proportion_anywhere():
     assert sorted(order.tolist()) == list(range(300))
     for start in (0, 90, 210):
         assert abs(int((labels[order[start : start + 90]] == 0).sum()) - 30) <= 1
-
-
-def test_the_same_number_of_each_class_is_sampled():
-    part = sample_per_class(numbered(7, 30, 11), 5, seed=0)
-    assert part.labels.bincount().tolist() == [5, 5, 5]
-    assert len(part.images.unique()) == 15
 
 
 def test_more_than_there_are_and_no_test_split_are_refused():
@@ -143,6 +134,7 @@ def test_held_out_images_do_not_change_with_per_class_but_with_the_seed():
     assert set(numbers(few)) < set(numbers(whole))
     assert not set(numbers(whole)) & set(numbers(held))
     assert few.labels.bincount().tolist() == [5, 5]
+    assert len(few.images.unique()) == 10
     other = split(data, per_class=5, validation=20, seed=4)
     assert numbers(other[0]) != numbers(few)
     assert numbers(other[1]) != numbers(held)

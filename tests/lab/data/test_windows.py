@@ -8,22 +8,12 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from torch.utils.data import DataLoader, Dataset
-from torchvision.transforms.v2 import RandAugment
+from torch.utils.data import DataLoader
 
 from softaug import DrawKey, SoftResizedCrop, UniformResizedCrop
 from softaug.lab.data.decoding import get_decoder, open_image
 from softaug.lab.data.folder import open_folder
 from softaug.lab.data.windows import choose_jpeg_scale, decode_part
-from softaug.transforms import (
-    HorizontalFlip,
-    PerSample,
-    SoftAffine,
-    SoftCrop,
-    SoftErase,
-    SoftNoise,
-    SoftPolicy,
-)
 
 KEY = DrawKey(seed=3, epoch=1, index=torch.arange(6))
 
@@ -66,18 +56,6 @@ def test_windows_are_those_of_the_whole_images(photos, crop):
         assert torch.equal(found.images[number], expected[0])
         visible = crop.draw(image, key=key).visible
         assert found.params.visible[number] == visible
-
-
-def test_what_follows_does_not_depend_on_how_a_batch_lies_in_memory(photos):
-    source = open_folder(photos, size=32).train
-    images = source.windows(torch.arange(6), SoftResizedCrop(32), KEY).images
-    assert not images.is_contiguous()
-    steps = SoftCrop(fill="mean"), SoftNoise(), SoftErase(), SoftAffine(), SoftPolicy("rand")
-    for transform in (*steps, HorizontalFlip(), PerSample(RandAugment())):
-        found, label = transform(images, torch.arange(6), key=KEY)
-        expected, plain = transform(images.contiguous(), torch.arange(6), key=KEY)
-        assert torch.equal(found, expected), transform
-        assert torch.equal(label.retained, plain.retained)
 
 
 def test_windows_depend_on_the_sample_s_number_not_on_the_batch(photos, monkeypatch):
@@ -199,21 +177,14 @@ def test_a_corner_pixel_is_still_seen_in_a_window_decoded_smaller(ramps, corners
     assert (part.offset[0] - left, part.offset[1] - top) == corner  # of the window
 
 
-class Windows(Dataset):
-    def __init__(self, source):
-        self.source = source
-
-    def __len__(self):
-        return len(self.source.labels)
-
-    def __getitem__(self, number):
-        index = torch.tensor([number])
-        return self.source.windows(index, SoftResizedCrop(32), DrawKey(3, 1, index)).images[0]
-
-
 def test_loader_workers_read_what_the_main_process_reads(photos):
-    source = open_folder(photos, size=32).train
-    here = source.windows(torch.arange(6), SoftResizedCrop(32), KEY).images  # before the fork
-    data = Windows(pickle.loads(pickle.dumps(source)))
-    (there,) = DataLoader(data, batch_size=6, num_workers=1, multiprocessing_context="fork")
+    source, crop = open_folder(photos, size=32).train, SoftResizedCrop(32)
+    here = source.windows(torch.arange(6), crop, KEY).images  # before the fork
+    sent = pickle.loads(pickle.dumps(source))
+
+    def read(numbers):
+        return sent.windows(torch.tensor(numbers), crop, KEY).images
+
+    loader = DataLoader(range(6), 6, collate_fn=read, num_workers=1, multiprocessing_context="fork")
+    (there,) = loader
     assert torch.equal(there, here)

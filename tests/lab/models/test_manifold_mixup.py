@@ -72,16 +72,6 @@ def test_layers_are_drawn_evenly():
     assert stats.chisquare([found.count(layer) for layer in LAYERS]).pvalue > 0.01
 
 
-def test_a_key_or_a_generator_names_the_draw():
-    manifold = ManifoldMixup(make()[0], LAYERS)
-    states = [torch.Generator().manual_seed(5) for _ in range(2)]
-    keyed = [manifold.draw(NUM, key=KEY) for _ in range(2)]
-    for first, second in (keyed, [manifold.draw(NUM, generator=state) for state in states]):
-        assert torch.equal(first.partner, second.partner)
-        assert torch.equal(first.share, second.share)
-        assert first.layer == second.layer
-
-
 def test_labels_follow_their_partners():
     manifold = ManifoldMixup(make()[0], LAYERS)
     label, params = SoftLabel(LABELS, torch.linspace(0, 1, NUM)), manifold.draw(NUM, key=KEY)
