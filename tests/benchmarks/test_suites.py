@@ -6,7 +6,7 @@ import torch
 from benchmarks import crop as crop_peers
 from benchmarks.crop import KEYED, OURS, crop_bounds, crop_suite, scaling_suite
 from benchmarks.evaluation import evaluation_suite
-from benchmarks.input import NEEDED, PILLOW, find_photos, input_suite
+from benchmarks.input import NEEDED, PILLOW, input_suite
 from benchmarks.loss import dense_divergence, loss_suite, loss_variants, memory_suite, peak_bytes
 from benchmarks.pairs import pairs_suite
 from benchmarks.timing import CONVERT, MISSING, Timing, normalise
@@ -51,19 +51,12 @@ def test_windows_of_files_are_torchvisions_whatever_is_installed(monkeypatch):
     monkeypatch.setattr("benchmarks.input.is_installed", lambda: False)
     (table,) = input_suite(1, num=3)
     assert "made JPEGs" in table.title
+    monkeypatch.setenv("SOFTAUG_PHOTOS", "/nowhere")
+    with pytest.raises(ValueError, match="must name a folder of JPEGs, got /nowhere"):
+        input_suite(1, num=3)
     assert PILLOW in [row.name for row in table.rows if row.ratio is not None]
     assert [row.note for row in table.rows if row.ratio is None] == [NEEDED, NEEDED]
     assert [(bound.passed, bound.limit) for bound in table.bounds] == [(True, 1.5)]
-
-
-def test_photographs_are_picked_from_the_folder_that_is_named(tmp_path, monkeypatch):
-    monkeypatch.setenv("SOFTAUG_PHOTOS", str(tmp_path))
-    with pytest.raises(ValueError, match=f"must name a folder of JPEGs, got {tmp_path}"):
-        find_photos(2, tmp_path)
-    for name in ("a.jpg", "b.JPEG", "c.txt", "d.jpg", "e.jpg"):
-        (tmp_path / name).touch()
-    assert find_photos(2, tmp_path)[0] == [str(tmp_path / name) for name in ("a.jpg", "d.jpg")]
-    assert len(find_photos(9, tmp_path)[0]) == 4
 
 
 PEERS = {**crop_peers.PEERS, "plain": crop_peers.plain_loops}

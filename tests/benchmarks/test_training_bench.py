@@ -6,7 +6,6 @@ import socket
 
 import pytest
 import torch
-from PIL import Image
 
 from benchmarks import training_pair
 from benchmarks.timing import Timing, one_thread
@@ -26,7 +25,6 @@ from benchmarks.training_loops import (
     OurLoop,
     PlainCifar,
     PlainLoop,
-    PlainTransform,
     plain_loss,
     random_images,
     soft_recipe,
@@ -56,14 +54,6 @@ def test_every_part_has_its_bound_its_rows_and_a_base_of_1(monkeypatch):
     parts = share["soft: draw"] + share["soft: SoftLoss"]
     less = share["hard: draw"] + share["hard: F.cross_entropy"]
     assert share[ADDED.split(",")[0]] == pytest.approx(parts - less)
-
-
-def test_the_plain_confidence_is_equation_7(monkeypatch):
-    monkeypatch.setattr("benchmarks.training_loops.draw_offset", lambda edge, sigma: 16)
-    image, confidence = PlainTransform(k=2.0)(Image.new("RGB", (32, 32)))
-    assert confidence == pytest.approx(1 - (1 - 1 / 100) * 0.75**2)
-    assert image.shape == (3, 32, 32)
-    assert image.dtype == torch.float32
 
 
 def test_the_plain_loss_is_ours_with_a_weight_for_each_sample():

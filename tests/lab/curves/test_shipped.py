@@ -15,12 +15,9 @@ FILE = FOLDER / "cifar100.json"
 ABOUT = json.loads(FILE.read_text())["about"]
 
 
-def test_curves_are_there_for_everything_that_can_be_measured():
+def test_the_file_has_all_that_can_be_measured_and_how_it_was_made_and_names_no_folder():
     assert "cifar100" in SHIPPED
     assert list(read_curves(FILE)) == list(MEASURABLE)
-
-
-def test_the_file_says_how_it_was_made_and_names_no_machine_s_folder():
     assert ABOUT["command"].startswith("softaug curves fit runs/")
     assert len(ABOUT["environment"]["commit"]) == 40
     assert ABOUT["split"] == "held-out"
