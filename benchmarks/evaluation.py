@@ -14,7 +14,8 @@ from softaug.lab.evaluation.metrics import (
     measure_set,
     scale,
 )
-from softaug.lab.models import Normalize, create
+from softaug.lab.models import create
+from softaug.lab.models.backbone import Normalize
 from softaug.metrics import add_noise, occlude, shift_images
 
 NUM_TEST, NUM_CLASSES, CHUNK = 10_000, 100, 500
@@ -38,7 +39,9 @@ def evaluation_suite(rounds: int, num_test: int = NUM_TEST, chunk: int = CHUNK) 
 def variants(num_test: int, chunk: int) -> dict[str, Callable[[], object]]:
     """The parts of an evaluation."""
     images, _ = make_images(chunk)
-    net = nn.Sequential(Normalize.from_images(images), create("resnet8-s2", NUM_CLASSES)).eval()
+    net = nn.Sequential(
+        Normalize([127.5] * 3, [74.0] * 3), create("resnet8-s2", NUM_CLASSES)
+    ).eval()
     net = net.to(memory_format=torch.channels_last)
     source = torch.Generator().manual_seed(0)
     logits = torch.randn(num_test, NUM_CLASSES, generator=source)

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
-from benchmarks.timing import Bound, Row, Spread, Table, Timing, Variants, interleave, timing_rows
+from benchmarks.timing import Bound, Row, Spread, Table, Variants, interleave, timing_rows
 from softaug import SoftLabel, SoftLoss, confidence
 from softaug.lab.io import silent_stderr
 
@@ -70,14 +70,10 @@ def _fewer(rounds: int, shape: tuple[int, int]) -> int:
 
 def _one_shape(rounds: int, shape: tuple[int, int]) -> Table:
     timing = interleave(loss_variants(*shape), rounds)
-    bounds = loss_bounds(timing) if shape == BOUNDED else []
+    bound = Bound("SoftLoss / label_smoothing=0.1", timing.ratio(OURS, SMOOTHED).median, 1.3)
+    bounds = [bound] if shape == BOUNDED else []
     title = f"Loss, forward and backward, logits {list(shape)}"
     return Table(title, HARD, "ms", timing_rows(timing, HARD), bounds)
-
-
-def loss_bounds(timing: Timing) -> list[Bound]:
-    """What `SoftLoss` may cost."""
-    return [Bound("SoftLoss / label_smoothing=0.1", timing.ratio(OURS, SMOOTHED).median, 1.3)]
 
 
 def memory_suite(rounds: int, shape: tuple[int, int] = (256, 1000)) -> list[Table]:

@@ -44,7 +44,11 @@ def pairs_suite(rounds: int, num: int = 256, batch: int = 128) -> list[Table]:
         "bench-pairs", "resnet8-s2", weight=PairSpec("SA1"), method=method, batch=batch
     )
     steps, weights = measure_steps(recipe, num, rounds)
-    return [pairs_table(steps, weights, f"a step of SimSiam, resnet8-s2, batch {batch}")]
+    share = _row(WEIGHTS, weights, steps)
+    assert share.ratio is not None
+    title = f"What the weights of pairs take of a step of SimSiam, resnet8-s2, batch {batch}"
+    bound = Bound("weights of pairs / step", share.ratio.median, MOST)
+    return [Table(title, STEP, "ms", [_row(STEP, steps, steps), share], [bound])]
 
 
 def measure_steps(recipe: PretrainRecipe, num: int, rounds: int) -> tuple[list[float], list[float]]:
@@ -60,19 +64,6 @@ def measure_steps(recipe: PretrainRecipe, num: int, rounds: int) -> tuple[list[f
             steps.append(time.process_time() - started)
             weights.append(task.seconds)
     return steps[1:], weights[1:]  # the first pays for caches
-
-
-def pairs_table(steps: list[float], weights: list[float], what: str) -> Table:
-    """Both as shares of the step of the same round."""
-    rows = [_row(STEP, steps, steps), _row(WEIGHTS, weights, steps)]
-    share = spread([part / whole for part, whole in zip(weights, steps, strict=True)]).median
-    return Table(
-        f"What the weights of pairs take of {what}",
-        STEP,
-        "ms",
-        rows,
-        [Bound("weights of pairs / step", share, MOST)],
-    )
 
 
 def _row(name: str, seconds: list[float], steps: list[float]) -> Row:

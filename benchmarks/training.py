@@ -1,4 +1,4 @@
-"""Suite "training": our training loop beside a plain one, and where its time goes."""
+"""Suite "training": our training loop beside a plain one, and what softness adds to a step."""
 
 import json
 import os
@@ -17,7 +17,6 @@ from torch import Tensor
 
 from benchmarks.timing import Bound, Row, Table, Timing, one_thread, spread
 from benchmarks.training_loops import (
-    PHASES,
     OurLoop,
     PlainCifar,
     PlainLoop,
@@ -31,31 +30,6 @@ from softaug.lab.training.batches import Batches
 from softaug.lab.training.logging import num_cores
 from softaug.label import MixedLabel, SoftLabel
 from softaug.losses import SoftLoss
-
-
-def shares_table(model: str, images: Images, batch: int, rounds: int) -> Table:
-    """The phases of our loop as shares of the step, one step a round."""
-    seconds = measure_phases(model, images, batch, rounds)
-    rows = [_row_training_shares(phase, seconds) for phase in PHASES]
-    return Table(f"Where the time goes, {model}, batch {batch}", "the step", "ms", rows)
-
-
-def measure_phases(model: str, images: Images, batch: int, rounds: int) -> list[dict[str, float]]:
-    """CPU seconds of each phase, for each round."""
-    loop = OurLoop(soft_recipe(model, batch), training_data(images))
-    found = []
-    with one_thread():
-        for _ in range(1 + rounds):
-            before = dict(loop.seconds)
-            loop.step()
-            found.append({phase: loop.seconds[phase] - before[phase] for phase in PHASES})
-    return found[1:]  # the first pays for caches
-
-
-def _row_training_shares(phase: str, seconds: list[dict[str, float]]) -> Row:
-    shares = spread([step[phase] / sum(step.values()) for step in seconds])
-    return Row(phase, shares, 1000 * spread([step[phase] for step in seconds]).median)
-
 
 MOST = 0.02
 STEP = "hard step"
@@ -119,16 +93,10 @@ def softness_table(model: str, images: Images, batch: int, rounds: int) -> Table
         "soft: SoftLoss, forward and backward": [cost.loss for cost in soft],
         ADDED: added,
     }
-    rows = [_row_training_softness(name, seconds, parts[STEP]) for name, seconds in parts.items()]
+    rows = [_row_of_step(name, seconds, parts[STEP]) for name, seconds in parts.items()]
     title = f"What softness adds to a step of {model}, batch {batch}"
-    return Table(title, STEP, "ms", rows, [softness_bound(rows)])
-
-
-def softness_bound(rows: list[Row]) -> Bound:
-    """What softness may add."""
-    (share,) = [row.ratio for row in rows if row.name == ADDED]
-    assert share is not None
-    return Bound("added by softness / hard step", share.median, MOST)
+    share = spread([part / whole for part, whole in zip(added, parts[STEP], strict=True)]).median
+    return Table(title, STEP, "ms", rows, [Bound("added by softness / hard step", share, MOST)])
 
 
 def measure_arms(
@@ -137,7 +105,7 @@ def measure_arms(
     """(soft, hard) for each round: one network, a step of each arm by turns."""
     data, recipe = training_data(images), soft_recipe(model, batch)
     loop = OurLoop(recipe, data)
-    hard_batches = Batches(hard_recipe(model, batch), loop.source, data.mean)
+    hard_batches = Batches(hard_recipe(model, batch), data.train, data.mean)
     soft = Arm(loop.batches, TimedLoss(loop.task.criterion))
     hard = Arm(hard_batches, TimedLoss(hard_loss))
     found: dict[Arm, list[StepCost]] = {soft: [], hard: []}
@@ -150,14 +118,13 @@ def measure_arms(
 
 def _one_step(loop: OurLoop, arm: Arm) -> StepCost:
     loop.batches, loop.task.criterion = arm.batches, arm.loss
-    arm.loss.seconds, augment = 0.0, loop.seconds["augment"]
+    arm.loss.seconds = 0.0
     started = time.process_time()
-    loop.step()
-    whole = time.process_time() - started
-    return StepCost(whole, loop.seconds["augment"] - augment, arm.loss.seconds)
+    augment = loop.step()
+    return StepCost(time.process_time() - started, augment, arm.loss.seconds)
 
 
-def _row_training_softness(name: str, seconds: list[float], step: list[float]) -> Row:
+def _row_of_step(name: str, seconds: list[float], step: list[float]) -> Row:
     shares = spread([part / whole for part, whole in zip(seconds, step, strict=True)])
     return Row(name, shares, 1000 * spread(seconds).median)
 
@@ -175,36 +142,30 @@ def processes_table(model: str, num_images: int, batch: int, rounds: int, steps:
     if num_cores() < 2:
         return Table(title, ONE, "images/s", [Row(TWO, note="needs two cores")])
     timing = measure_processes(model, num_images, batch, rounds, steps)
-    rows = [_row_training_processes(timing, name, batch * steps) for name in (ONE, TWO, APART)]
-    return Table(title, ONE, "images/s", rows, [processes_bound(timing)], [NOTE])
-
-
-def processes_bound(timing: Timing) -> Bound:
-    """What a second process must bring."""
-    gain = timing.ratio(ONE, TWO).median
-    return Bound(f"{TWO} / {ONE}", gain, LEAST, at_least=True)
+    rows = [_row_of_processes(timing, name, batch * steps) for name in (ONE, TWO, APART)]
+    bound = Bound(f"{TWO} / {ONE}", timing.ratio(ONE, TWO).median, LEAST, at_least=True)
+    return Table(title, ONE, "images/s", rows, [bound], [NOTE])
 
 
 def measure_processes(model: str, num_images: int, batch: int, rounds: int, steps: int) -> Timing:
     """Wall seconds of each way, measured by turns within one launch of two processes."""
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    numbers = map(str, (num_images, batch, rounds, steps))
     with TemporaryDirectory() as folder:
         out = Path(folder) / "seconds.json"
-        _torchrun(str(out), model, *map(str, (num_images, batch, rounds, steps)))
+        command = [*launch, "-m", "benchmarks.training_pair", str(out), model, *numbers]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        done = subprocess.run(
+            [sys.executable, *command], env=environment, capture_output=True, text=True
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"bench: the two processes failed: {done.stderr[-2000:]}")
         seconds = json.loads(out.read_text())
     ways = {ONE: "alone", TWO: "together", APART: "apart"}
     return Timing({name: seconds[way] for name, way in ways.items()})
 
 
-def _torchrun(*arguments: str) -> None:
-    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command = [sys.executable, *launch, "-m", "benchmarks.training_pair", *arguments]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise RuntimeError(f"bench: the two processes failed: {done.stderr[-2000:]}")
-
-
-def _row_training_processes(timing: Timing, name: str, num_images: int) -> Row:
+def _row_of_processes(timing: Timing, name: str, num_images: int) -> Row:
     return Row(name, timing.ratio(ONE, name), num_images / timing.median(name))
 
 
@@ -213,9 +174,6 @@ class Cost(NamedTuple):
 
     cpu: float
     wall: float
-
-
-Stretch = Callable[[], Cost]
 
 
 class Turns(NamedTuple):
@@ -233,7 +191,7 @@ def timed(step: Callable[[], object], num: int) -> Cost:
     return Cost((time.process_time() - cpu) / num, (time.perf_counter() - wall) / num)
 
 
-def take_turns(stretches: Mapping[str, Stretch], rounds: int) -> Turns:
+def take_turns(stretches: Mapping[str, Callable[[], Cost]], rounds: int) -> Turns:
     """Every stretch once in every round, with one thread; steps before them warm up."""
     costs: dict[str, list[Cost]] = {name: [] for name in stretches}
     with one_thread():
@@ -260,13 +218,11 @@ def rates_table(
 ) -> Table:
     """Time per image; the plain loop must take `least` times ours or more."""
     turns = _measure(model, images, batch, rounds, steps)
-    title = f"Training {model}, batch {batch}"
-    return Table(title, OURS, "images/s", _rows(turns, batch), [rate_bound(turns, least)], NOTES)
-
-
-def rate_bound(turns: Turns, least: float) -> Bound:
-    """What our loop must reach."""
-    return Bound(f"{PLAIN} / {OURS}", turns.cpu.ratio(PLAIN, OURS).median, least, at_least=True)
+    rows = [_row(turns.cpu, name, batch) for name in (OURS, PLAIN, LAYOUT)]
+    rows += [_row(turns.wall, WORKER, batch)]
+    ratio = turns.cpu.ratio(PLAIN, OURS).median
+    bound = Bound(f"{PLAIN} / {OURS}", ratio, least, at_least=True)
+    return Table(f"Training {model}, batch {batch}", OURS, "images/s", rows, [bound], NOTES)
 
 
 def _measure(model: str, images: Images, batch: int, rounds: int, steps: int) -> Turns:
@@ -296,13 +252,6 @@ def _with_worker(loop: PlainLoop, steps: int) -> Cost:
     return cost
 
 
-def _rows(turns: Turns, batch: int) -> list[Row]:
-    return [
-        *(_row(turns.cpu, name, batch) for name in (OURS, PLAIN, LAYOUT)),
-        _row(turns.wall, WORKER, batch),
-    ]
-
-
 def _row(timing: Timing, name: str, batch: int) -> Row:
     return Row(name, timing.ratio(name, OURS), batch / timing.median(name))
 
@@ -324,7 +273,7 @@ class Sizes:
 
 
 def training_suite(rounds: int, sizes: Sizes | None = None) -> list[Table]:
-    """The small network in all four parts, the large one beside the plain loop and in phases."""
+    """The small network in all three parts, the large one beside the plain loop alone."""
     sizes = sizes or Sizes()
     images, few = random_images(sizes.images), max(1, rounds // 5)
     batch, large = sizes.batch, sizes.large_batch
@@ -333,6 +282,4 @@ def training_suite(rounds: int, sizes: Sizes | None = None) -> list[Table]:
         rates_table(SMALL, images, batch, rounds, sizes.steps, least=1.3),
         rates_table(LARGE, images, large, few, steps=1, least=1.0),
         processes_table(SMALL, sizes.images, batch, max(1, rounds // 2), sizes.process_steps),
-        shares_table(SMALL, images, batch, rounds),
-        shares_table(LARGE, images, large, few),
     ]

@@ -5,7 +5,7 @@ Speed does not depend on what the pixels show, so that nothing has to be downloa
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
@@ -56,69 +56,23 @@ def hard_recipe(model: str, batch: int) -> Recipe:
     return Recipe("bench-hard", model, augment=Augment(UniformOffsets()), batch=batch)
 
 
-PHASES = ("data", "augment", "forward", "backward", "optimizer")
-
-
-class TimedSource:
-    """Images in memory that add the CPU seconds of fetching to `seconds`."""
-
-    def __init__(self, images: Images, seconds: dict[str, float]) -> None:
-        self.images, self.labels, self.seconds = images, images.labels, seconds
-
-    def fetch(self, index: Tensor) -> Tensor:
-        return timed_call(self.seconds, "data", self.images.fetch)(index)
-
-    def take(self, index: Tensor) -> "TimedSource":
-        return TimedSource(self.images.take(index), self.seconds)
-
-
-def timed_call(
-    seconds: dict[str, float], phase: str, function: Callable[..., Any]
-) -> Callable[..., Any]:
-    """Return `function`, adding the CPU seconds of each call to those of `phase`."""
-
-    def timed(*arguments: Any) -> Any:
-        started = time.process_time()
-        found = function(*arguments)
-        seconds[phase] += time.process_time() - started
-        return found
-
-    return timed
-
-
 class OurLoop:
-    """The parts that a run is made of, without checkpoints and evaluation.
-
-    `seconds` are the CPU seconds of each phase: what others do on the machine does not count.
-    """
+    """The parts that a run is made of, without checkpoints and evaluation."""
 
     def __init__(self, recipe: Recipe, data: TrainingData, context: DistContext = SINGLE) -> None:
-        self.seconds = dict.fromkeys(PHASES, 0.0)
-        assert isinstance(data.train, Images)
-        self.source = TimedSource(data.train, self.seconds)
         self.task = Supervised(recipe, data, context)
         self.batches = self.task.batches
-        self.batches.source = self.source
         self.trainer = Trainer(recipe, data, self.task, context=context)
-        timed_parts = {
-            "forward": (self.task, "loss"),
-            "optimizer": (self.trainer.optimizer, "step"),
-        }
-        for phase, (part, name) in timed_parts.items():
-            setattr(part, name, timed_call(self.seconds, phase, getattr(part, name)))
 
-    def step(self) -> None:
-        """Draw, augment and learn from the next batch."""
-        started, before = time.process_time(), dict(self.seconds)
+    def step(self) -> float:
+        """Learn from the next batch; return the CPU seconds that making the batch took."""
+        started = time.process_time()
         batch = self.batches[self.trainer.step]
-        loaded = time.process_time()
+        seconds = time.process_time() - started
         self.trainer.train_step(batch)
-        gained = {phase: self.seconds[phase] - before[phase] for phase in PHASES}
-        self.seconds["augment"] += loaded - started - gained["data"]
-        learned = time.process_time() - loaded
-        self.seconds["backward"] += learned - gained["forward"] - gained["optimizer"]
         if len(self.trainer.buffer) == MAX_LOG_INTERVAL:
             self.trainer.buffer.flush(stop=False)
+        return seconds
 
 
 v1: Any = import_module("torchvision.transforms")  # it has no types

@@ -1,12 +1,15 @@
+"""Every suite, tiny: its rows, its bounds, and peers that may be missing."""
+
 import pytest
 import torch
 
-from benchmarks.crop import KEYED, crop_suite, plain_loops, scaling_suite, torchvision_crops
+from benchmarks import crop as crop_peers
+from benchmarks.crop import KEYED, OURS, crop_bounds, crop_suite, scaling_suite
 from benchmarks.evaluation import evaluation_suite
-from benchmarks.input import NEEDED, PILLOW, find_photos, input_suite
+from benchmarks.input import NEEDED, PILLOW, input_suite
 from benchmarks.loss import dense_divergence, loss_suite, loss_variants, memory_suite, peak_bytes
 from benchmarks.pairs import pairs_suite
-from benchmarks.timing import MISSING, make_images, normalise
+from benchmarks.timing import CONVERT, MISSING, Timing, normalise
 from benchmarks.transforms import noise_erase_suite, policy_suite, two_views_suite
 from softaug import SoftLoss
 from softaug.label import SoftLabel
@@ -48,51 +51,30 @@ def test_windows_of_files_are_torchvisions_whatever_is_installed(monkeypatch):
     monkeypatch.setattr("benchmarks.input.is_installed", lambda: False)
     (table,) = input_suite(1, num=3)
     assert "made JPEGs" in table.title
+    monkeypatch.setenv("SOFTAUG_PHOTOS", "/nowhere")
+    with pytest.raises(ValueError, match="must name a folder of JPEGs, got /nowhere"):
+        input_suite(1, num=3)
     assert PILLOW in [row.name for row in table.rows if row.ratio is not None]
     assert [row.note for row in table.rows if row.ratio is None] == [NEEDED, NEEDED]
     assert [(bound.passed, bound.limit) for bound in table.bounds] == [(True, 1.5)]
 
 
-def test_photographs_are_picked_from_the_folder_that_is_named(tmp_path, monkeypatch):
-    monkeypatch.setenv("SOFTAUG_PHOTOS", str(tmp_path))
-    with pytest.raises(ValueError, match=f"must name a folder of JPEGs, got {tmp_path}"):
-        find_photos(2, tmp_path)
-    for name in ("a.jpg", "b.JPEG", "c.txt", "d.jpg", "e.jpg"):
-        (tmp_path / name).touch()
-    assert find_photos(2, tmp_path)[0] == [str(tmp_path / name) for name in ("a.jpg", "d.jpg")]
-    assert len(find_photos(9, tmp_path)[0]) == 4
+PEERS = {**crop_peers.PEERS, "plain": crop_peers.plain_loops}
 
 
-@pytest.mark.parametrize("peer", ["torchvision", "kornia", "albumentations", "plain"])
+@pytest.mark.parametrize("peer", PEERS)
 def test_peers_crop_each_sample_to_the_same_size_with_fill_0(peer):
     if peer in ("kornia", "albumentations"):
         pytest.importorskip(peer)
     images = torch.full((64, 3, 32, 32), 255, dtype=torch.uint8)
     blank, whole = (normalise(torch.full((1, 3, 1, 1), v).byte()) for v in (0, 255))
-    for name, call in _crops(peer)(images).items():
+    for name, call in PEERS[peer](images).items():
         out = call()
         assert out.shape == images.shape, name
         assert out.dtype == torch.float32
         is_blank, is_whole = (out - blank).abs() < 1e-3, (out - whole).abs() < 1e-3
         assert bool((is_blank | is_whole).all()), name
         assert is_whole.float().mean(dim=(1, 2, 3)).unique().numel() > 8, name  # own offsets
-
-
-def _crops(peer):
-    from benchmarks import crop as crop_peers
-
-    known = {"torchvision": torchvision_crops, "plain": plain_loops}
-    return known.get(peer) or getattr(crop_peers, f"{peer}_crops")
-
-
-def test_images_are_normalised_as_torchvision_does():
-    from torchvision.transforms import v2
-
-    from benchmarks.timing import MEAN, STD
-
-    images, _ = make_images(2)
-    expected = v2.functional.normalize(images / 255, list(MEAN), list(STD))
-    torch.testing.assert_close(normalise(images), expected)
 
 
 def test_the_dense_loss_of_the_comparison_is_our_loss():
@@ -109,13 +91,15 @@ def test_peak_memory_counts_what_is_held_at_once():
         return second * 2
 
     assert 8000 <= peak_bytes(two_at_once) < 8100  # scalars are a few bytes each
+    assert len({peak_bytes(loss_variants(16, 30)["SoftLoss"]) for _ in range(3)}) == 1
 
 
-def test_peak_memory_repeats_exactly():
-    peaks = {peak_bytes(loss_variants(16, 30)["SoftLoss"]) for _ in range(3)}
-    assert len(peaks) == 1
-
-
-def test_soft_loss_peaks_no_higher_than_a_dense_target():
-    (table,) = memory_suite(1)
-    assert [bound.passed for bound in table.bounds] == [True]
+def test_crop_is_held_against_the_fastest_documented_peer():
+    slow, fast, hand = "x, as documented", "y, as documented", "z, by hand"
+    ours = {CONVERT: [1.0] * 3, OURS: [4.0] * 3, KEYED: [6.0] * 3}
+    timing = Timing({**ours, slow: [90.0] * 3, fast: [44.0] * 3, hand: [20.0] * 3})
+    documented, most = crop_bounds(timing, [slow, fast, hand])
+    assert (documented.rule, documented.value) == (f"{fast} / SoftCrop", 11.0)
+    assert documented.passed
+    assert (most.value, most.limit, most.passed) == (6.0, 8, True)
+    assert [bound.limit for bound in crop_bounds(timing, [])] == [8]

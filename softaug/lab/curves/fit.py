@@ -1,10 +1,11 @@
 """Fitting retained(x) = 1 - loss * x**k to measured shares."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from sklearn.isotonic import isotonic_regression
 from torch import Tensor
@@ -102,25 +103,6 @@ def _misses(
     return (weight * (gone - best[..., None] * curve) ** 2).sum(-1), best
 
 
-_LEAST_ERROR = 1e-6  # where no image changed its answer; the weight stays finite
-
-
-def fit_table_curve(
-    of: str, x: Sequence[float], kept: Sequence[float], error: Sequence[float]
-) -> TableCurve:
-    """Fit a curve from (0, 1) that never rises to the shares `kept` at `x` (up to 1).
-
-    It is isotonic regression; each point weighs 1 / error^2.
-
-    >>> fit_table_curve("strength", [0.5, 0.75, 1.0], [0.7, 0.8, 0.1], [0.1, 0.1, 0.1])
-    TableCurve(of='strength', lost=(0.0, 0.5, 0.75, 1.0), retained=(1.0, 0.75, 0.75, 0.1))
-    """
-    weights = [max(e, _LEAST_ERROR) ** -2 for e in error]
-    fitted = isotonic_regression(kept, sample_weight=weights, increasing=False)
-    shares = [round(min(max(share, 0.0), 1.0), 4) for share in fitted.tolist()]
-    return TableCurve(of, (0.0, *(round(place, 6) for place in x)), (1.0, *shares))
-
-
 class ClassRates(NamedTuple):
     """How often each class is predicted, for whole images (first column) and at each level."""
 
@@ -195,6 +177,7 @@ def fit_classes(x: Tensor, rates: ClassRates, common: Fitted, weight: Tensor) ->
     return shrunk.exp()
 
 
+_LEAST_ERROR = 1e-6  # where no image changed its answer; the weight stays finite
 ONE_ERROR = 0.6826895  # of a normal law lies within one standard error
 NUM_RESAMPLES = 200
 
@@ -220,15 +203,8 @@ class OperationFit(NamedTuple):
 
     def about(self) -> dict[str, Any]:
         """Return everything but the curve, rounded, for the result file."""
-
-        def rounded(value: Any) -> Any:
-            return [round(v, 4) for v in value] if isinstance(value, list) else round(value, 4)
-
-        return {
-            name: None if value is None else rounded(value)
-            for name, value in self._asdict().items()
-            if name != "curve"
-        }
+        found = {name: value for name, value in self._asdict().items() if name != "curve"}
+        return {k: None if v is None else np.round(v, 4).tolist() for k, v in found.items()}
 
 
 def fit_all(measured: Measured, per_class: bool) -> dict[str, OperationFit]:
@@ -251,13 +227,15 @@ def fit_operation(measured: Measured, name: str, per_class: bool) -> OperationFi
     powers = _fit_each_class(measured, name, common, weight[0]) if per_class else None
     kept, kept_error = _points(measured.chance, whole, right)
     loss, k = float(common.loss), float(common.k)
+    # Where nothing is lost, k says nothing.
+    at_bound = not loss or any(math.isclose(k, end, rel_tol=1e-6) for end in (LEAST_K, MOST_K))
     of = "visible" if name == CROP else "strength"
     return OperationFit(
         Curve(of, round(loss, 4), powers or round(k, 4)),
         loss,
         k,
         None if loss in (0, 1) else _error(rows, lambda means: fit(means)[0].loss),
-        None if _k_is_bound(common) else _error(rows, lambda means: fit(means)[0].k),
+        None if at_bound else _error(rows, lambda means: fit(means)[0].k),
         _misfit(1 - loss * measured.x**k, kept),
         measured.x.tolist(),
         right.mean(0).tolist(),
@@ -268,8 +246,15 @@ def fit_operation(measured: Measured, name: str, per_class: bool) -> OperationFi
 
 
 def as_table(fit: OperationFit) -> OperationFit:
-    """Return the same points with a table as their curve: any shape that never rises."""
-    curve = fit_table_curve(fit.curve.of, fit.x, fit.retained, fit.retained_error)
+    """Return the same points with a table as their curve: any shape from (0, 1) that never rises.
+
+    It is isotonic regression; each point weighs 1 / error^2.
+    """
+    weights = [max(error, _LEAST_ERROR) ** -2 for error in fit.retained_error]
+    fitted = isotonic_regression(fit.retained, sample_weight=weights, increasing=False)
+    shares = [round(share, 4) for share in fitted.clip(0, 1).tolist()]
+    lost = (0.0, *(round(place, 6) for place in fit.x))
+    curve = TableCurve(fit.curve.of, lost, (1.0, *shares))
     x, kept = (torch.tensor(values, dtype=torch.float64) for values in (fit.x, fit.retained))
     return fit._replace(curve=curve, misfit=_misfit(curve(x), kept))
 
@@ -291,12 +276,6 @@ def _fit_each_class(
     predicted = torch.cat([measured.whole.repeat(1, 1, repeats), levels], dim=1)
     rates = class_rates(predicted, measured.labels, measured.num_classes)
     return tuple(round(k, 4) for k in fit_classes(measured.x, rates, common, weight).tolist())
-
-
-def _k_is_bound(common: Fitted) -> bool:
-    """Whether k ends at a bound of its range, or says nothing because nothing is lost."""
-    at_bound = any(math.isclose(common.k, bound, rel_tol=1e-6) for bound in (LEAST_K, MOST_K))
-    return at_bound or float(common.loss) == 0
 
 
 def _misfit(curve: Tensor, kept: Tensor) -> float:

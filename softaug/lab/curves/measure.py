@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import torch
 from rich.console import Console
@@ -13,6 +14,7 @@ from softaug.checks import check_choice, check_whole, refuse
 from softaug.lab.data.images import Images, Source, stratified_order
 from softaug.lab.evaluation.load_run import TrainedRun, load_run
 from softaug.lab.progress import progress
+from softaug.lab.recipes.fields import Count, Spec
 from softaug.lab.recipes.serialize import as_dict
 from softaug.lab.training.evaluate import chunks
 from softaug.lab.training.logging import num_cores
@@ -24,10 +26,11 @@ WHO = "curves"
 
 
 @dataclass(frozen=True)
-class ImageOptions:
+class ImageOptions(Spec):
     """Which images the runs are measured on, and where."""
 
-    images: int | None = None
+    who: ClassVar[str] = WHO
+    images: Count | None = None
     """measure on this many images, each class in proportion (default: all)"""
     split: Literal["held-out", "test"] = "held-out"
     """the images that the runs held out of training, or the test images: what is fitted on
@@ -36,10 +39,6 @@ class ImageOptions:
     """where data sets lie (default: $SOFTAUG_DATA, else a cache folder)"""
     device: str = "auto"
     """auto, cpu, cuda, ..."""
-
-    def __post_init__(self) -> None:
-        if self.images is not None:
-            check_whole(WHO, "images", self.images, least=1)
 
 
 class Subject(NamedTuple):
@@ -73,31 +72,28 @@ def find_subject(folders: Sequence[Path], options: ImageOptions) -> Subject:
             )
             refuse(WHO, f"{runs[0].folder} must have held out images", "none", remedy)
         source = data.measured
-    num = options.images
-    if num is not None:
-        if num > len(source.labels):
+    if options.images is not None:
+        if options.images > len(source.labels):
             rule = f"images must be at most the {len(source.labels)} that there are"
-            refuse(WHO, rule, num)
-        source = source.take(stratified_order(source.labels, seed=0)[:num])
+            refuse(WHO, rule, options.images)
+        source = source.take(stratified_order(source.labels, seed=0)[: options.images])
     return Subject(runs, source, data.class_names, tuple(round(mean) for mean in data.mean))
 
 
 def describe_subject(subject: Subject, options: ImageOptions) -> dict[str, Any]:
     """Return runs and images as the result file names them."""
     return {
-        "runs": [
-            {
-                "folder": run.folder.name,
-                "weights_sha256": run.weights_sha256,
-                "recipe": as_dict(run.recipe),
-            }
-            for run in subject.runs
-        ],
+        "runs": [_describe_run(run) for run in subject.runs],
         "data": subject.runs[0].recipe.data.name,
         "split": options.split,
         "images": len(subject.source.labels),
         "fill": list(subject.fill),
     }
+
+
+def _describe_run(run: TrainedRun) -> dict[str, Any]:
+    recipe = as_dict(run.recipe)
+    return {"folder": run.folder.name, "weights_sha256": run.weights_sha256, "recipe": recipe}
 
 
 CROP = "crop"
@@ -111,16 +107,14 @@ class MeasureOptions(ImageOptions):
 
     operations: tuple[str, ...] = MEASURABLE
     """operations, and crop"""
-    levels: int = 9
+    levels: Annotated[int, partial(check_whole, least=2)] = 9
     """strengths above 0, evenly up to the strongest"""
-    draws: int = 1
+    draws: Count = 1
     """shifts of each image at each level of a crop; from 2 on, both directions of operations
     that have two (else images take turns)"""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_whole(WHO, "levels", self.levels, least=2)
-        check_whole(WHO, "draws", self.draws, least=1)
         if not self.operations:
             refuse(WHO, "at least one operation must be given", "none")
         for name in self.operations:
@@ -157,18 +151,11 @@ def measure(subject: Subject, options: MeasureOptions, console: Console) -> Meas
     for images, _, first in _batches(subject, console):
         whole.append(predict_classes(subject, images)[:, None])
         for name, parts in corrupted.items():
-            levels = [
-                torch.cat(
-                    [
-                        predict_classes(
-                            subject, corrupt(name, images, x, draw, first, subject.fill)
-                        )
-                        for draw in range(count_draws(name, options.draws))
-                    ],
-                    dim=1,
-                )
-                for x in options.strengths()
-            ]
+            draws = range(count_draws(name, options.draws))
+            levels = []
+            for x in options.strengths():
+                shown = [corrupt(name, images, x, draw, first, subject.fill) for draw in draws]
+                levels.append(torch.cat([predict_classes(subject, i) for i in shown], dim=1))
             parts.append(torch.stack(levels, dim=1))  # [B, L, A]
     return Measured(
         len(subject.class_names),

@@ -6,7 +6,6 @@ by row.
 
 import hashlib
 import tarfile
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -16,21 +15,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from rich.console import Console
-from torch import Tensor
 from torchvision.datasets import CIFAR10, CIFAR100
 
-from softaug.checks import check_choice, refuse
-from softaug.lab.data.datasets import ReadOptions, data_root
+from softaug.checks import refuse
+from softaug.lab.data.datasets import DATASETS, ReadOptions
 from softaug.lab.data.download import (
     NOT_OFFICIAL,
     FileCheck,
     Release,
-    download_checked,
-    explain_full_disk,
-    hash_file,
+    download,
+    get_release,
     install,
-    lock_release,
-    print_checks,
+    read_checked,
 )
 from softaug.lab.data.images import ImageData, Images
 
@@ -45,7 +41,6 @@ class CifarRelease(Release):
     test: dict[str, str]
     label_bytes: dict[str, int]  # kind of label -> its byte in a record
     names: dict[str, str]  # kind of label -> file of its class names
-    num_classes: dict[str, int]
     images_in_file: dict[str, int]
     names_sha256: dict[str, str]  # kind of label -> that of its names, joined by line ends
     archive_sha256: str
@@ -59,45 +54,55 @@ class CifarRelease(Release):
         for split, files in (("train", self.train), ("test", self.test)):
             num = self.images_in_file[split]
             for file, sha256 in files.items():
-                error = self._find_error(folder / file, num * self.record_size, sha256)
-                yield FileCheck(file, error, f"{num:,} images, sha256 official")
+                yield self._check_records(folder / file, num, sha256)
         for kind, file in self.names.items():
-            error = _find_names_error(folder / file, self.names_sha256[kind])
-            yield FileCheck(file, error, f"{self.num_classes[kind]} class names, official")
+            yield self._check_names(folder / file, kind)
 
-    def _find_error(self, path: Path, size: int, sha256: str) -> str:
+    def _check_records(self, path: Path, num: int, sha256: str) -> FileCheck:
+        size, holds = num * self.record_size, f"{num:,} images"
         if not path.is_file():
-            return "missing"
-        if path.stat().st_size != size:
-            return f"{path.stat().st_size:,} bytes, should be {size:,}"
+            return FileCheck(path, "no such file", holds)
         content = path.read_bytes()
-        if hashlib.sha256(content).hexdigest() == sha256:
-            return ""
-        errors = [NOT_OFFICIAL]
+        if len(content) != size:
+            error = f"{len(content):,} bytes, should be {size:,}"
+            return FileCheck(path, error, holds)
+        error = "" if hashlib.sha256(content).hexdigest() == sha256 else NOT_OFFICIAL
         for kind, byte in self.label_bytes.items():
-            largest, most = max(content[byte :: self.record_size]), self.num_classes[kind] - 1
+            largest = max(content[byte :: self.record_size])
+            most = DATASETS[self.name].num_classes[kind] - 1
             if largest > most:
-                errors.append(f"{kind} label {largest} is outside 0..{most}")
-        return ", ".join(errors)
+                error = f"{kind} label {largest} is outside 0..{most}"
+        return FileCheck(path, error, holds, content)
+
+    def _check_names(self, path: Path, kind: str) -> FileCheck:
+        num = DATASETS[self.name].num_classes[kind]
+        if not path.is_file():
+            return FileCheck(path, "no such file", f"{num} class names")
+        # Of the words alone: releases differ in how many line ends follow the last name.
+        words = path.read_bytes().split()
+        content = b"\n".join(words)
+        official = hashlib.sha256(content).hexdigest() == self.names_sha256[kind]
+        error = "" if official else NOT_OFFICIAL if len(words) == num else f"{len(words)} names"
+        return FileCheck(path, error, f"{num} class names", content)
 
     def fetch(self, root: Path, console: Console) -> None:
         """Unpack an archive that the user put there, else download it and remove it afterwards."""
         archive = root / self.url.rsplit("/", 1)[-1]
         if archive.exists():
-            self._check_archive(archive, "remove it, then try again")
+            if error := self._find_error(archive):
+                rule = f"{archive} must be the official file"
+                refuse("data", rule, error, "remove it, then try again")
             self._unpack(archive, root)
             return
         part = archive.with_name(f"{archive.name}.part")
         by_hand = f"get {self.url} by other means, put it at {archive} and run this again"
-        download_checked(self.url, part, self._check_archive, console, by_hand)
+        download(self.url, part, self._find_error, console, by_hand)
         self._unpack(part, root)
         part.unlink()
 
-    def _check_archive(self, path: Path, remedy: str) -> None:
-        sha256 = hash_file(path)
-        if sha256 != self.archive_sha256:
-            rule = f"{path} must have the official sha256 {self.archive_sha256}"
-            refuse("data", rule, sha256, remedy)
+    def _find_error(self, archive: Path) -> str:
+        sha256 = hashlib.sha256(archive.read_bytes()).hexdigest()
+        return "" if sha256 == self.archive_sha256 else f"sha256 {sha256}"
 
     def _unpack(self, archive: Path, root: Path) -> None:
         """Put the release's files in place; leave other files of its folder (a readme) packed."""
@@ -111,14 +116,6 @@ class CifarRelease(Release):
                 if below and below[0] in wanted and member.isfile():
                     member.name = below[0]
                     packed.extract(member, folder, filter="data")
-
-
-def _find_names_error(path: Path, sha256: str) -> str:
-    if not path.is_file():
-        return "missing"
-    # Of the words alone: releases differ in how many line ends follow the last name.
-    names = b"\n".join(path.read_bytes().split())
-    return "" if hashlib.sha256(names).hexdigest() == sha256 else "class names differ"
 
 
 RELEASES = {
@@ -135,7 +132,6 @@ RELEASES = {
         test={"test_batch.bin": "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b"},
         label_bytes={"fine": 0},
         names={"fine": "batches.meta.txt"},
-        num_classes={"fine": 10},
         images_in_file={"train": 10_000, "test": 10_000},
         names_sha256={"fine": "bb3914949cecedee6d1257f7f5fdb8f43fa3b2c8095fd1763161caf1b873fe59"},
         url="https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
@@ -148,7 +144,6 @@ RELEASES = {
         test={"test.bin": "d8b1e6b7b3bee4020055f0699b111f60b1af1e262aeb93a0b659061746f8224a"},
         label_bytes={"coarse": 0, "fine": 1},
         names={"coarse": "coarse_label_names.txt", "fine": "fine_label_names.txt"},
-        num_classes={"coarse": 20, "fine": 100},
         images_in_file={"train": 50_000, "test": 10_000},
         names_sha256={
             "coarse": "9b48b836d98e8782057bb6a4da0d4030fe828e2b156b81fa835fda91b5276930",
@@ -165,47 +160,22 @@ def read_cifar(name: str, options: ReadOptions) -> ImageData:
 
     CIFAR-100 has "coarse" labels too (20 groups of 5 classes).
     """
-    release, labels = RELEASES[name], options.labels
-    folder = release.locate(options.data_dir)
-    remedy = release.how_to_get(options.data_dir)
-    for split, files in (("train", release.train), ("test", release.test)):
-        for file in files:
-            _check_size(folder / file, release.images_in_file[split] * release.record_size, remedy)
-    for file in release.names.values():
-        _check_size(folder / file, None, remedy)
-    names = tuple((folder / release.names[labels]).read_text().split())
-    if len(names) != release.num_classes[labels]:
-        rule = f"{release.names[labels]} must name {release.num_classes[labels]} classes"
-        refuse("cifar", rule, f"{len(names)} in {folder}")
+    release = RELEASES[name]
+    checks = release.check_files(release.locate(options.data_dir))
+    found = read_checked(checks, release.how_to_get(options.data_dir))
     train, test = (
-        _read_split(folder, release, files, labels) for files in (release.train, release.test)
+        _parse_records(b"".join(found[file] for file in files), release, options.labels)
+        for files in (release.train, release.test)
     )
-    return ImageData(train, test, names)
+    names = found[release.names[options.labels]].decode().split()
+    return ImageData(train, test, tuple(names))
 
 
-def _check_size(path: Path, size: int | None, remedy: str) -> None:
-    if not path.is_file():
-        refuse("cifar", f"{path} must exist", "no such file", remedy)
-    if size is not None and path.stat().st_size != size:
-        refuse("cifar", f"{path} must hold {size} bytes", path.stat().st_size, remedy)
-
-
-def _read_split(folder: Path, release: CifarRelease, files: dict[str, str], labels: str) -> Images:
-    records = torch.cat([_read_records(folder / file, sha, release) for file, sha in files.items()])
-    images = records[:, len(release.label_bytes) :].reshape(-1, 3, 32, 32).contiguous()
-    chosen = records[:, release.label_bytes[labels]].long()
-    if int(chosen.max()) >= release.num_classes[labels]:
-        rule = f"{labels} labels of {folder} must be in 0..{release.num_classes[labels] - 1}"
-        refuse("cifar", rule, int(chosen.max()), "get the files again")
-    return Images(images, chosen)
-
-
-def _read_records(path: Path, sha256: str, release: CifarRelease) -> Tensor:
-    """Read a file as [N, record_size]; warn if the checksum is not the official one."""
-    content = np.fromfile(path, dtype=np.uint8)
-    if hashlib.sha256(content.data).hexdigest() != sha256:
-        warnings.warn(f"cifar: {path} differs from the official release (sha256)", stacklevel=2)
-    return torch.from_numpy(content).view(-1, release.record_size)
+def _parse_records(content: bytes, release: CifarRelease, labels: str) -> Images:
+    records = np.frombuffer(content, np.uint8).reshape(-1, release.record_size)
+    images = records[:, len(release.label_bytes) :].reshape(-1, 3, 32, 32).copy()
+    chosen = records[:, release.label_bytes[labels]].astype(np.int64)
+    return Images(torch.from_numpy(images), torch.from_numpy(chosen))
 
 
 # The group of each of the 100 classes, the same in all 60,000 records of the binary release.
@@ -243,13 +213,13 @@ def convert_from_torchvision(
     torchvision's own class compares the md5 of its files and reads them; what is written must
     have the official sha256, or nothing is put in place. Existing files are only checked.
     """
-    check_choice("data", "name", name, tuple(TORCHVISION))
-    release, root = RELEASES[name], data_root(data_dir)
-    with explain_full_disk(root), lock_release(root, release, console):
-        if not (root / release.folder).exists():
-            with install(root, release) as unfinished:
-                _write_binary(name, Path(folder).expanduser(), unfinished, release)
-    print_checks(release, root, console)
+    release = RELEASES[name]
+
+    def write(root: Path, console: Console) -> None:
+        with install(root, release) as unfinished:
+            _write_binary(name, Path(folder).expanduser(), unfinished, release)
+
+    get_release(release, data_dir, console, write)
 
 
 def _write_binary(name: str, source: Path, folder: Path, release: CifarRelease) -> None:

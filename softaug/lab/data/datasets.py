@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from softaug.lab.data.download import Release
 
 FOLDER = "folder:"
-UNREADABLE = ("refuse", "skip")
 
 
 class ReadOptions(NamedTuple):
@@ -39,28 +38,24 @@ class Dataset:
     license: str
     num_classes: dict[str, int] = field(default_factory=dict)  # kind of label -> classes
     storage: Literal["memory", "files"] = "memory"  # files are decoded when they are needed
-    download: bool = False  # `softaug data` gets it: its module has a `Release` in RELEASES
     how_to_get: str = ""  # of one that cannot be downloaded; {path} is where it must lie
 
 
 DATASETS = {
     "cifar10": Dataset(
         reader="cifar.read_cifar",
-        download=True,
         num_classes={"fine": 10},
         citation="Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009",
         license="not stated; free for research",
     ),
     "cifar100": Dataset(
         reader="cifar.read_cifar",
-        download=True,
         num_classes={"fine": 100, "coarse": 20},
         citation="Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009",
         license="not stated; free for research",
     ),
     "fashion-mnist": Dataset(
         reader="fashion_mnist.read_fashion_mnist",
-        download=True,
         num_classes={"fine": 10},
         citation="Xiao, Rasul and Vollgraf, arXiv:1708.07747, 2017",
         license="MIT, Zalando SE",
@@ -120,16 +115,16 @@ def is_files(name: str) -> bool:
 
 
 def find_release(name: str) -> "Release | None":
-    """Return the official files of a data set that can be downloaded."""
-    dataset = find_dataset("data", name)
-    module = dataset.reader.partition(".")[0]
-    return import_object(f"{module}.RELEASES")[name] if dataset.download else None
+    """Return the official files of a data set that is downloaded: its reader's module has it."""
+    module = find_dataset("data", name).reader.partition(".")[0]
+    found: Release | None = import_object(f"{module}.RELEASES", {}).get(name)
+    return found
 
 
-def import_object(path: str) -> Any:
+def import_object(path: str, *default: Any) -> Any:
     """Import "module.name" of softaug.lab.data."""
     module, _, name = path.partition(".")
-    return getattr(import_module(f"softaug.lab.data.{module}"), name)
+    return getattr(import_module(f"softaug.lab.data.{module}"), name, *default)
 
 
 def data_root(data_dir: Path | str | None = None) -> Path:

@@ -1,12 +1,11 @@
-"""Image files: headers, whether a JPEG is whole, and decoders with the same pixels.
+"""Image files: their headers, whether a JPEG is whole, and decoders with the same pixels.
 
-The header of a plain JPEG is read here in two microseconds, where Pillow takes thirty; every other
-file is left to Pillow. Decoders are Pillow and nvImageCodec.
+Headers are read by Pillow; decoders are Pillow and nvImageCodec.
 """
 
 import io
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -21,16 +20,11 @@ from torch import Tensor
 from softaug.checks import check_choice
 from softaug.lab.io import silent_stderr
 
-FRAMES = (0xC0, 0xC1, 0xC2)  # baseline, extended and progressive
-SCAN, END, EXIF_OR_XMP = 0xDA, 0xD9, 0xE1
-GRAY, COLOR = 1, 3  # components
+SCAN, END = 0xDA, 0xD9
 SCAN_LENGTHS = (8, 10, 12, 14)  # 6 and 2 for each of its 1 to 4 components
-# Tables, comments and notes of applications, which a header may hold ...
-HEADER_SEGMENTS = frozenset((0xC4, 0xDB, 0xDD, 0xFE, *range(0xE0, 0xF0))) - {EXIF_OR_XMP}
-# ... and, besides, arithmetic coding, the image's height and EXIF between scans.
-SEGMENTS = HEADER_SEGMENTS | {0xCC, 0xDC, EXIF_OR_XMP}
+# What may stand between scans: tables, comments, notes of applications and the image's height.
+SEGMENTS = frozenset((0xC4, 0xCC, 0xDB, 0xDC, 0xDD, 0xFE, *range(0xE0, 0xF0)))
 JPEGS = ("JPEG", "MPO")
-Data = bytes | memoryview  # of a file
 
 _IS_MARKER = np.ones(256, dtype=bool)
 _IS_MARKER[[0x00, 0xFF, *range(0xD0, 0xD8)]] = False  # after 0xff: itself, padding, restarts
@@ -39,39 +33,23 @@ _IS_MARKER[[0x00, 0xFF, *range(0xD0, 0xD8)]] = False  # after 0xff: itself, padd
 class ImageFile(NamedTuple):
     """A file's bytes, and the height and width of the upright image."""
 
-    data: Data
+    data: bytes
     height: int
     width: int
     is_jpeg: bool
     is_plain: bool = False  # a JPEG in gray or RGB, stored upright
     turned: bool = False  # stored mirrored or on its side, as EXIF says
 
-    def image(self) -> Image.Image:
-        """Return Pillow's image, which decodes when its pixels are asked for."""
-        return Image.open(io.BytesIO(self.data))
-
 
 def open_image(path: str) -> ImageFile:
-    """Read a file; see `parse_image`."""
-    with open(path, "rb", buffering=0) as file:
-        return parse_image(file.read())
-
-
-def parse_image(data: Data) -> ImageFile:
-    """Read the header of a file; raise the reason if it is not a whole image.
+    """Read a file and its header; raise the reason if it is not a whole image.
 
     A JPEG without its end marker, or with a marker amid its image data, is refused: a window that
     does not reach what is missing could be decoded, but the same file would fail, or be gray, in
     another epoch.
     """
-    header = parse_header(data)
-    if header is None:
-        return _parse_with_pillow(data)
-    check_scans(data, header.scan)
-    return ImageFile(data, header.height, header.width, is_jpeg=True, is_plain=True)
-
-
-def _parse_with_pillow(data: Data) -> ImageFile:
+    with open(path, "rb") as file:
+        data = file.read()
     if not data:
         raise ValueError("an empty file")
     stream = io.BytesIO(data)
@@ -90,42 +68,7 @@ def _parse_with_pillow(data: Data) -> ImageFile:
     return ImageFile(data, height, width, image.format in JPEGS, is_plain, turned)
 
 
-class JpegHeader(NamedTuple):
-    """An image's size, and where its first scan begins in the file."""
-
-    height: int
-    width: int
-    scan: int
-
-
-def parse_header(data: Data) -> JpegHeader | None:
-    """Return the header, or None if it is not a plain 8-bit JPEG, gray or RGB, without EXIF."""
-    if data[:2] != b"\xff\xd8":
-        return None
-    position, height, width = 2, 0, 0
-    try:
-        while data[position] == 0xFF:  # a marker: its kind, and the length of what follows
-            marker, length = data[position + 1], _read_uint16(data, position + 2)
-            if marker == SCAN:
-                has_size = height and width
-                return JpegHeader(height, width, position + 2 + length) if has_size else None
-            if marker in FRAMES:
-                if data[position + 4] != 8 or data[position + 9] not in (GRAY, COLOR):
-                    return None
-                height, width = _read_uint16(data, position + 5), _read_uint16(data, position + 7)
-            elif marker not in HEADER_SEGMENTS:
-                return None
-            position += 2 + length
-    except IndexError:  # it ends in its header
-        pass
-    return None
-
-
-def _read_uint16(data: Data, position: int) -> int:
-    return data[position] << 8 | data[position + 1]
-
-
-def check_scans(data: Data, scan: int) -> None:
+def check_scans(data: bytes, scan: int) -> None:
     """Raise if the image data from `scan` on holds an impossible marker, or no end marker.
 
     A decoder fills the rest of a scan with gray from such a marker on; not every one says so.
@@ -144,14 +87,14 @@ def check_scans(data: Data, scan: int) -> None:
     raise ValueError("a truncated JPEG: its end marker is missing")
 
 
-def _is_segment(marker: int, length: int, next_byte: Data) -> bool:
+def _is_segment(marker: int, length: int, next_byte: bytes) -> bool:
     """Whether a segment is valid: a scan's header has few lengths, the others end at a marker."""
     if marker == SCAN:
         return length in SCAN_LENGTHS
     return marker in SEGMENTS and next_byte in (b"\xff", b"")
 
 
-def _find_markers(data: Data, start: int) -> list[int]:
+def _find_markers(data: bytes, start: int) -> list[int]:
     """Return where 0xff stands before a byte that makes it a marker, in segments too."""
     content = np.frombuffer(data, np.uint8)[start:]
     positions = np.flatnonzero(content[:-1] == 0xFF)
@@ -174,7 +117,7 @@ def decode(file: ImageFile, box: Box, scale: int = 1) -> NDArray[np.uint8]:
 
 def open_upright(file: ImageFile, scale: int = 1) -> Image.Image:
     """Open the image turned as EXIF says, a JPEG `scale` times smaller."""
-    image = file.image()
+    image: Image.Image = Image.open(io.BytesIO(file.data))
     if scale > 1:
         image.draft(None, (image.width // scale, image.height // scale))
     return ImageOps.exif_transpose(image) if file.turned else image
@@ -189,6 +132,7 @@ def to_tensor(image: Image.Image) -> Tensor:
 OPTIONS = ":fancy_upsampling=1 :fast_idct=0"
 # Of the first column alone, where colors are stored for every other, nvImageCodec's are wrong.
 MIN_WIDTH = 2
+VARIABLE = "SOFTAUG_DECODER"
 
 
 class NvImageCodec:
@@ -221,14 +165,8 @@ class NvImageCodec:
         return np.asarray(image)
 
 
-VARIABLE = "SOFTAUG_DECODER"
-
-
 Decode = Callable[[ImageFile, Box, int], NDArray[np.uint8]]  # see `decode`, with which all agree
-DECODERS: Mapping[str, Callable[[], Decode]] = {
-    "nvimgcodec": NvImageCodec,
-    "pillow": lambda: decode,
-}
+DECODERS = ("nvimgcodec", "pillow")
 
 
 def get_decoder() -> Decode:
@@ -236,16 +174,16 @@ def get_decoder() -> Decode:
 
     It is made once in each process: a forked loader worker makes its own.
     """
-    return _make_decoder(os.environ.get(VARIABLE, ""), os.getpid())
+    name = os.environ.get(VARIABLE) or ("nvimgcodec" if is_installed() else "pillow")
+    check_choice("decoder", VARIABLE, name, DECODERS)
+    return _make_nvimgcodec(os.getpid()) if name == "nvimgcodec" else decode
 
 
 @cache
-def _make_decoder(name: str, process: int) -> Decode:
+def _make_nvimgcodec(process: int) -> NvImageCodec:
     # Kept for the parent's process number too, or a forked child would destroy the parent's.
     del process
-    name = name or ("nvimgcodec" if is_installed() else "pillow")
-    check_choice("decoder", VARIABLE, name, tuple(DECODERS))
-    return DECODERS[name]()
+    return NvImageCodec()
 
 
 def is_installed() -> bool:

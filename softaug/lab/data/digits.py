@@ -4,15 +4,13 @@ from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
 
-from softaug.checks import refuse
 from softaug.lab.data.datasets import ReadOptions
 from softaug.lab.data.images import ImageData, Images, stratified_order
 
 NUM_CLASSES = 10
 SPLIT_SEED = 20230618
-NUM_VALIDATION, NUM_TEST = 500, 697
+NUM_TRAIN, NUM_VALIDATION = 600, 500
 
 
 class Splits(NamedTuple):
@@ -32,32 +30,18 @@ def read_digits(name: str, options: ReadOptions) -> ImageData:
     return ImageData(both, test, tuple(str(digit) for digit in range(NUM_CLASSES)))
 
 
-def split_digits(num_train: int = 600) -> Splits:
+def split_digits() -> Splits:
     """Split digits of 16 x 16 pixels the same way every time, with each class in proportion.
 
-    Smaller `num_train` (at most 600) takes the first of the same training images; 500 for
-    validation and 697 for the test do not change with it.
+    600 for training, 500 for validation and 697 for the test.
     """
-    images, labels = _load()
-    most = len(labels) - NUM_VALIDATION - NUM_TEST
-    if not NUM_CLASSES <= num_train <= most:
-        refuse("split_digits", f"num_train must be in {NUM_CLASSES}..{most}", num_train)
-    order = stratified_order(labels, SPLIT_SEED)
-    train, rest = order[:most], order[most:]
-    parts = (train[:num_train], rest[:NUM_VALIDATION], rest[NUM_VALIDATION:])
-    return Splits(*(Images(images, labels).take(part) for part in parts))
+    from sklearn.datasets import load_digits
 
-
-def _load() -> tuple[Tensor, Tensor]:
-    try:
-        from sklearn.datasets import load_digits
-    except ImportError as error:
-        raise ImportError(
-            "softaug.lab.data.digits: scikit-learn, which holds the digits, is not installed; "
-            "pip install 'softaug[lab]'"
-        ) from error
     bunch = load_digits()
+    labels = torch.from_numpy(bunch.target).long()
     small = torch.from_numpy(bunch.images).float().unsqueeze(1)  # [N, 1, 8, 8] in 0..16
     large = F.interpolate(small, scale_factor=2, mode="bilinear", align_corners=False)
     images = (large * (255 / 16)).round().clamp(0, 255).to(torch.uint8)
-    return images, torch.from_numpy(bunch.target).long()
+    order = stratified_order(labels, SPLIT_SEED)
+    parts = order.tensor_split((NUM_TRAIN, NUM_TRAIN + NUM_VALIDATION))
+    return Splits(*(Images(images, labels).take(part) for part in parts))

@@ -14,18 +14,17 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from softaug.checks import check_choice, check_whole, refuse
+from softaug.checks import refuse
 from softaug.draws import DrawKey
-from softaug.lab.data.datasets import DATASETS, FOLDER, UNREADABLE, ReadOptions, data_root
-from softaug.lab.data.decoding import ImageFile, open_image, open_upright, to_tensor
+from softaug.lab.data.datasets import DATASETS, FOLDER, ReadOptions, data_root
+from softaug.lab.data.decoding import open_image, open_upright, to_tensor
 from softaug.lab.data.images import ImageData, Source
 from softaug.lab.data.windows import (
-    ReadErrors,
     WindowBatch,
     choose_jpeg_scale,
     format_list,
     read_windows,
-    refuse_file,
+    try_read,
 )
 from softaug.transforms.windows import WindowCrop
 
@@ -86,27 +85,21 @@ def open_folder(
     The tree is path/train/CLASS/... and path/val/CLASS/... (or test; val goes first), or
     path/CLASS/... alone, which has no test split. Classes and images are sorted by name.
     """
-    check_whole("folder", "size", size, least=1)
-    if resize is not None:
-        check_whole("folder", "resize", resize, least=size)
-    check_choice("folder", "unreadable", unreadable, UNREADABLE)
     settings = size, resize, unreadable
     root = Path(path).expanduser().absolute()
-    if not root.is_dir():
-        refuse("folder", f"{root} must be a folder", "no such folder")
-    names = list_subfolders(root)
-    test_splits = [split for split in TEST_SPLITS if split in names]
-    if "train" not in names:
-        if test_splits:
-            refuse("folder", f"{root / 'train'} must exist", f"only {', '.join(test_splits)}")
-        return ImageData(_list_images(root, names, *settings), None, tuple(names))
-    names = list_subfolders(root / "train")
-    train = _list_images(root / "train", names, *settings)
-    if not test_splits:
-        return ImageData(train, None, tuple(names))
-    test = root / test_splits[0]
-    _check_same_classes(names, list_subfolders(test), test)
-    return ImageData(train, _list_images(test, names, *settings), tuple(names))
+    folders = list_subfolders(root)
+    train = root / "train" if "train" in folders else root
+    test = next((root / split for split in TEST_SPLITS if split in folders), None)
+    if test is not None and train == root:
+        refuse("folder", f"{root / 'train'} must exist", f"only {test.name}")
+    names = list_subfolders(train)
+    train_images = _list_images(train, names, *settings)
+    if test is None:
+        return ImageData(train_images, None, tuple(names))
+    if differing := sorted({*names} ^ {*list_subfolders(test)}):
+        words = [f"{'no' if name in names else 'also'} {name}" for name in differing[:5]]
+        refuse("folder", f"{test} must have the same classes as train", ", ".join(words))
+    return ImageData(train_images, _list_images(test, names, *settings), tuple(names))
 
 
 def read_image(path: str, size: int, resize: int | None = None) -> Tensor:
@@ -115,16 +108,14 @@ def read_image(path: str, size: int, resize: int | None = None) -> Tensor:
     `resize` None is `size`: the whole short edge is kept. Resizing is bilinear with antialiasing,
     as is usual for ImageNet. A file that cannot be decoded is refused by name.
     """
-    try:
-        return to_tensor(_crop_center(open_image(path), size, resize or size))
-    except MemoryError:  # not the file's fault
-        raise
-    except Exception as error:  # what a broken file raises depends on its format
-        refuse_file(path, error)
+    image = try_read(path, None, _read_center, path, size, resize or size)
+    assert image is not None
+    return to_tensor(image)
 
 
-def _crop_center(file: ImageFile, size: int, short: int) -> Image.Image:
+def _read_center(path: str, size: int, short: int) -> Image.Image:
     """Resize `size / short` of the largest centered square: only what is kept is computed."""
+    file = open_image(path)
     scale = choose_jpeg_scale(file, min(file.height, file.width), short)
     image = open_upright(file, scale).convert("RGB")  # a 12 MP JPEG takes 44 ms, not 154
     edge = min(image.size) * size / short
@@ -169,29 +160,18 @@ def _find_images(path: Path | str) -> Iterator[str]:
 def _scan(path: Path | str) -> list[os.DirEntry[str]]:
     """List what a folder holds but hidden files (such as macOS's ._name.jpg)."""
     try:
-        with os.scandir(path) as entries:
-            return [entry for entry in entries if not entry.name.startswith(".")]
+        return [entry for entry in os.scandir(path) if not entry.name.startswith(".")]
     except OSError as error:
         refuse("folder", f"{path} must be a folder that can be read", error.strerror)
-
-
-def _check_same_classes(train: list[str], test: list[str], path: Path) -> None:
-    differing = sorted({*train} ^ {*test})
-    if differing:
-        words = [f"{'no' if name in train else 'also'} {name}" for name in differing]
-        rule = f"{path} must have the same classes as train"
-        refuse("folder", rule, ", ".join(words[:5]) + (" ..." if len(words) > 5 else ""))
 
 
 def check_files(source: Source) -> None:
     """Refuse all files of `source` that are not whole images, at once; read them, not decode."""
     if not isinstance(source, FolderImages):
         return
-    paths = [source.path(number) for number in range(len(source.files))]
-    errors = ReadErrors(paths, skip=True)
-    for row, path in enumerate(paths):
-        errors.attempt(row, open_image, path)
-    reasons = errors.reasons()
+    reasons: list[str] = []
+    for number in range(len(source.files)):
+        try_read(path := source.path(number), reasons, open_image, path)
     if reasons:
         rule = f"every file that is measured, in {source.root}, must be an image that can be read"
         remedy = "restore them, or remove them before a run begins"
@@ -203,19 +183,15 @@ def read_imagenet(name: str, options: ReadOptions) -> ImageData:
 
     Labels are the places of the WordNet numbers in their order, as torchvision's are.
     """
-    root = data_root(options.data_dir).absolute() / name
+    root, num = data_root(options.data_dir).absolute() / name, DATASETS[name].num_classes["fine"]
     remedy = DATASETS[name].how_to_get.format(path=root)
-    for split in ("train", "val"):
-        _check_wordnet_folders(root / split, DATASETS[name].num_classes["fine"], remedy)
+    for path in (root / "train", root / "val"):
+        if not path.is_dir():
+            refuse("data", f"{path} must be a folder", "no such folder", remedy)
+        names = list_subfolders(path)
+        strange = [name for name in names if not re.fullmatch(r"n[0-9]{8}", name)]
+        if strange or len(names) != num:
+            rule = f"{path} must hold {num} folders named n and eight digits"
+            got = f"{len(names)} folders" + (f", {strange[0]} among them" if strange else "")
+            refuse("data", rule, got, remedy)
     return open_folder(root, options.size, options.resize, options.unreadable)
-
-
-def _check_wordnet_folders(path: Path, num_classes: int, remedy: str) -> None:
-    if not path.is_dir():
-        refuse("data", f"{path} must be a folder", "no such folder", remedy)
-    names = list_subfolders(path)
-    strange = [name for name in names if not re.fullmatch(r"n[0-9]{8}", name)]
-    if strange or len(names) != num_classes:
-        rule = f"{path} must hold {num_classes} folders named n and eight digits"
-        got = f"{len(names)} folders" + (f", {strange[0]} among them" if strange else "")
-        refuse("data", rule, got, remedy)

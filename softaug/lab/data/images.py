@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol, TypeVar
 import torch
 from torch import Tensor
 
-from softaug.checks import check_whole, refuse
+from softaug.checks import refuse
 from softaug.lab.data.datasets import ReadOptions, find_dataset, import_object
 
 SomeSource = TypeVar("SomeSource", bound="Source")
@@ -81,7 +81,6 @@ def stratified_order(labels: Tensor, seed: int) -> Tensor:
 
 def hold_out(data: SomeSource, num: int, seed: int) -> tuple[SomeSource, SomeSource]:
     """Split off `num` images for tuning, each class in proportion; return (rest, held out)."""
-    check_whole("hold_out", "num", num, least=1)
     if num >= len(data.labels):
         refuse("hold_out", f"num must leave some of the {len(data.labels)} images", num)
     order = stratified_order(data.labels, seed)
@@ -90,7 +89,6 @@ def hold_out(data: SomeSource, num: int, seed: int) -> tuple[SomeSource, SomeSou
 
 def sample_per_class(data: SomeSource, num: int, seed: int) -> SomeSource:
     """Draw `num` random images of each class, in random order."""
-    check_whole("sample_per_class", "num", num, least=1)
     order = torch.randperm(len(data.labels), generator=torch.Generator().manual_seed(seed))
     labels = data.labels[order]
     chosen = torch.zeros_like(labels, dtype=torch.bool)
@@ -111,14 +109,13 @@ def split_train_eval(
     They are held out first, so that the evaluation does not change with `per_class`, the number
     of images of each class to train on (None is all).
     """
-    who = "split_train_eval"
-    check_whole(who, "validation", validation, least=0)
     if validation:
         train, evaluation = hold_out(data.train, validation, seed)
     elif data.test is not None:
         train, evaluation = data.train, data.test
     else:
         remedy = "give the folder a val split beside train"
+        who = "split_train_eval"
         refuse(who, "validation must be above 0 where there is no test split", 0, remedy)
     if per_class is not None:
         train = sample_per_class(train, per_class, seed)

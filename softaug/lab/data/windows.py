@@ -1,9 +1,7 @@
 """Windows of image files: drawn from the sizes in their headers, then only they are decoded."""
 
-import os
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple, NoReturn, ParamSpec, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 import torch
@@ -11,17 +9,15 @@ from torch import Tensor
 
 from softaug.checks import refuse
 from softaug.draws import DrawKey
-from softaug.lab.data.decoding import Decode, ImageFile, get_decoder, parse_image
+from softaug.lab.data.decoding import Decode, ImageFile, get_decoder, open_image
 from softaug.transforms.windows import WindowCrop, WindowParams, visible_part
 
-MAX_OPEN_BYTES = 64 * 2**20  # of files in memory at a time: 600 of ImageNet's
-BLOCK = 8 * 2**20  # bytes of a buffer
+MAX_OPEN = 32  # files in memory at a time
 MAX_LISTED = 20
 REMEDY = (
     "`softaug data folder:PATH --decode` names all that cannot: remove them, or choose a batch so "
     "large that each process gets others too"
 )
-Args = ParamSpec("Args")
 Result = TypeVar("Result")
 
 
@@ -51,88 +47,57 @@ def read_windows(paths: Sequence[str], crop: WindowCrop, key: DrawKey, skip: boo
     if index.shape != (len(paths),):
         rule = f"key.index must hold a number for each of {len(paths)} files"
         refuse("folder", rule, list(index.shape))
-    decode, errors = get_decoder(), ReadErrors(paths, skip)
+    decode, unreadable = get_decoder(), list[str]()
+    errors = unreadable if skip else None
     # Channels last, as windows are resized; NumPy asks for large pages, which are there sooner.
     memory = np.empty((len(paths), crop.size, crop.size, 3), np.uint8)
     batch = torch.from_numpy(memory).permute(0, 3, 1, 2)
     rows: list[int] = []
     drawn: list[list[Tensor]] = []
-    for files in _open_in_groups(paths, errors):
-        params = _draw(files, crop, key._replace(index=index[list(files)]))
+    for start in range(0, len(paths), MAX_OPEN):
+        asked = range(start, min(start + MAX_OPEN, len(paths)))
+        opened = {row: try_read(paths[row], errors, open_image, paths[row]) for row in asked}
+        files = {row: file for row, file in opened.items() if file is not None}
+        if not files:
+            continue
+        heights = torch.tensor([file.height for file in files.values()], dtype=torch.int64)
+        widths = torch.tensor([file.width for file in files.values()], dtype=torch.int64)
+        params = crop.draw_for(heights, widths, key._replace(index=index[list(files)]))
         decoded = []
         for number, (row, corners) in enumerate(zip(files, params.boxes.tolist(), strict=True)):
-            part = errors.attempt(row, decode_part, decode, files[row], corners, crop.size)
+            task = decode, files[row], corners, crop.size
+            part = try_read(paths[row], errors, decode_part, *task)
             if part is not None:
                 crop.resize(*part, batch[len(rows)])
                 rows.append(row)
                 decoded.append(number)
         drawn.append([values[decoded] for values in params])
-    errors.refuse_empty(len(rows))
+    if not rows:
+        rule = f"some of {len(paths)} files must be images that can be read"
+        refuse("folder", rule, format_list(unreadable), REMEDY)
     params = WindowParams(*map(torch.cat, zip(*drawn, strict=True)))
-    return WindowBatch(batch[: len(rows)], params, torch.tensor(rows), errors.reasons())
+    return WindowBatch(batch[: len(rows)], params, torch.tensor(rows), tuple(unreadable))
 
 
-def _open_in_groups(paths: Sequence[str], errors: "ReadErrors") -> Iterator[dict[int, ImageFile]]:
-    """Yield the files that can be opened, by row; as many at a time as fit in memory."""
-    files: dict[int, ImageFile] = {}
-    num_bytes = 0
-    _buffer.clear()
-    for row, path in enumerate(paths):
-        file = errors.attempt(row, _open, path)
-        if file is not None:
-            files[row] = file
-            num_bytes += len(file.data)
-        if num_bytes > MAX_OPEN_BYTES:
-            yield files
-            files, num_bytes = {}, 0
-            _buffer.clear()
-    if files:
-        yield files
+def try_read(
+    path: str, errors: list[str] | None, read: Callable[..., Result], *args: Any
+) -> Result | None:
+    """Return what `read(*args)` returns, or None for a broken file, which `errors` then name.
+
+    Without `errors` it is refused by name.
+    """
+    try:
+        return read(*args)
+    except MemoryError:  # not the file's fault
+        raise
+    except Exception as error:  # what a broken file raises depends on its format
+        if errors is None:
+            refuse_file(path, error)
+        errors.append(f"{path}: {error}")
+        return None
 
 
-def _open(path: str) -> ImageFile:
-    return parse_image(_buffer.read(path))
-
-
-def _draw(files: Mapping[int, ImageFile], crop: WindowCrop, key: DrawKey) -> WindowParams:
-    heights = torch.tensor([file.height for file in files.values()], dtype=torch.int64)
-    widths = torch.tensor([file.width for file in files.values()], dtype=torch.int64)
-    return crop.draw_for(heights, widths, key)
-
-
-class ReadErrors:
-    """Collects the errors of broken files, or refuses the first of them by name."""
-
-    def __init__(self, paths: Sequence[str], skip: bool) -> None:
-        self._paths, self._skip = paths, skip
-        self._errors: dict[int, Exception] = {}
-
-    def attempt(
-        self, row: int, read: Callable[Args, Result], *args: Args.args, **options: Args.kwargs
-    ) -> Result | None:
-        """Return what `read` returns, or None for a broken file."""
-        try:
-            return read(*args, **options)
-        except MemoryError:  # not the file's fault
-            raise
-        except Exception as error:  # what a broken file raises depends on its format
-            if not self._skip:
-                refuse_file(self._paths[row], error)
-            self._errors[row] = error
-            return None
-
-    def reasons(self) -> tuple[str, ...]:
-        """List the broken files, each "PATH: reason"."""
-        return tuple(f"{self._paths[row]}: {self._errors[row]}" for row in sorted(self._errors))
-
-    def refuse_empty(self, num_read: int) -> None:
-        """Refuse a batch of which nothing could be read."""
-        if self._errors and not num_read:
-            rule = f"some of {len(self._errors)} files must be images that can be read"
-            refuse("folder", rule, format_list(self.reasons()), REMEDY)
-
-
-def format_list(reasons: tuple[str, ...]) -> str:
+def format_list(reasons: Sequence[str]) -> str:
     """Join the first `MAX_LISTED` reasons."""
     return "; ".join([*reasons[:MAX_LISTED], *(["..."] if len(reasons) > MAX_LISTED else [])])
 
@@ -170,38 +135,3 @@ def choose_jpeg_scale(file: ImageFile, edge: int, size: int) -> int:
         return 1
     most = min(edge, file.height, file.width) // (2 * size)
     return max((scale for scale in (2, 4, 8) if scale <= most), default=1)
-
-
-class FileBuffer(threading.local):
-    """Memory that files are read into, used again after `clear`; each thread has its own."""
-
-    def __init__(self) -> None:
-        self._blocks: list[memoryview] = []
-        self.clear()
-
-    def clear(self) -> None:
-        """Let the next files overwrite the earlier ones."""
-        self._block = self._used = 0
-
-    def read(self, path: str) -> memoryview:
-        """Read all bytes of a file."""
-        with open(path, "rb", buffering=0) as file:
-            buffer = self._allocate(os.fstat(file.fileno()).st_size)
-            num = 0
-            while read := file.readinto(buffer[num:]):  # of large files it reads a part at a time
-                num += read
-        return buffer[:num]
-
-    def _allocate(self, size: int) -> memoryview:
-        """Return bytes that are not in use."""
-        if size > BLOCK:  # too rare to be reused
-            return memoryview(bytearray(size))
-        if self._used + size > BLOCK:
-            self._block, self._used = self._block + 1, 0
-        if self._block == len(self._blocks):
-            self._blocks.append(memoryview(bytearray(BLOCK)))
-        self._used += size
-        return self._blocks[self._block][self._used - size : self._used]
-
-
-_buffer = FileBuffer()

@@ -29,12 +29,6 @@ class Normalize(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         return (images.float() - self.mean) / self.sd
 
-    @classmethod
-    def from_images(cls, images: Tensor) -> Normalize:
-        """Use the mean and standard deviation of each channel of these images [N, C, H, W]."""
-        values = images.double()
-        return cls(values.mean((0, 2, 3)).tolist(), values.std((0, 2, 3)).tolist())
-
 
 def initialize(module: nn.Module) -> None:
     """Initialize convolutions by He's normal distribution; leave the rest as torch has it."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Generator, Tensor, nn
-from torch.nn.parallel import DataParallel, DistributedDataParallel
+from torch.nn.parallel import DistributedDataParallel
 from torchvision.models import ResNet as TorchvisionResNet
 
 from softaug.checks import check_positive, describe, nearest, refuse
@@ -44,16 +44,13 @@ def find_stages(model: nn.Module) -> tuple[str, ...]:
             any(isinstance(part, nn.Conv2d) and part.stride != (1, 1) for part in block.modules())
             for block in network.blocks
         ]
-        num = len(halves)
-        layers = [
-            f"blocks.{index}" for index in range(num) if index == num - 1 or halves[index + 1]
-        ]
+        layers = [f"blocks.{index}" for index, ends in enumerate([*halves[1:], True]) if ends]
     return tuple(f"{name}.{layer}".lstrip(".") for layer in layers)
 
 
 def default_layers(model: nn.Module) -> tuple[str, ...]:
     """Name where the paper mixes in residual networks: the input and the first two stages."""
-    return (INPUT, *find_stages(_unwrap(model))[:2])
+    return (INPUT, *find_stages(model)[:2])
 
 
 class ManifoldParams(NamedTuple):
@@ -67,8 +64,8 @@ class ManifoldParams(NamedTuple):
 class ManifoldMixup:
     """Mix the outputs of one layer, drawn uniformly from `layers` (Verma et al. 2019).
 
-    layers: names of submodules of `model`, whose outputs are [B, ...]; "input" (or "") is the
-        images. None takes the paper's for residual networks: input and the first two stages.
+    layers: names of submodules of `model`, whose outputs are [B, ...]; "input" is the images.
+        None takes the paper's for residual networks: input and the first two stages.
 
     Within `mixing`, the model mixes in its one forward pass; elsewhere it is unchanged. Under
     several processes each mixes its own samples; the model may be wrapped in
@@ -87,8 +84,9 @@ class ManifoldMixup:
     def __init__(
         self, model: nn.Module, layers: Sequence[str] | None = None, alpha: float = 1.0
     ) -> None:
-        self.model = _unwrap(model)
-        self.layers = default_layers(model) if layers is None else _check_layers(self.model, layers)
+        network: nn.Module = model.module if isinstance(model, DistributedDataParallel) else model
+        self.model = network
+        self.layers = default_layers(network) if layers is None else _check_layers(network, layers)
         self.alpha = check_positive(WHO, "alpha", alpha)
 
     @contextmanager
@@ -103,18 +101,14 @@ class ManifoldMixup:
             nonlocal runs
             runs += 1
             if not isinstance(values, Tensor) or values.shape[:1] != (num,):
-                rule = f"layer {params.layer!r} must give a tensor with a row for each of {num}"
-                refuse(WHO, f"{rule} samples", describe(values))
+                rule = f"layer {params.layer!r} must give a tensor with {num} rows, one a sample"
+                refuse(WHO, rule, describe(values))
             return mix_values(values, take(values, params.partner), params.share)
 
-        def mix_inputs(module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-            if not inputs:
-                rule = "the images must be the model's first argument, not a named one"
-                refuse(WHO, rule, "none")
-            return (mix(inputs[0]), *inputs[1:])
-
         if params.layer == INPUT:
-            handle = self.model.register_forward_pre_hook(mix_inputs)
+            handle = self.model.register_forward_pre_hook(
+                lambda module, inputs: (mix(inputs[0] if inputs else None), *inputs[1:])
+            )
         else:
             layer = self.model.get_submodule(params.layer)
             handle = layer.register_forward_hook(lambda module, inputs, output: mix(output))
@@ -139,24 +133,13 @@ class ManifoldMixup:
         """Return the labels of the batch, each with its partner's."""
         return mix_labels(labels, take(labels, params.partner), params.share)
 
-    def __repr__(self) -> str:
-        return f"{WHO}(layers={self.layers}, alpha={self.alpha})"
-
-
-def _unwrap(model: nn.Module) -> nn.Module:
-    """Return the network itself, without DistributedDataParallel or DataParallel around it."""
-    if isinstance(model, DistributedDataParallel | DataParallel):
-        network: nn.Module = model.module
-        return network
-    return model
-
 
 def _check_layers(model: nn.Module, layers: Sequence[str]) -> tuple[str, ...]:
     if isinstance(layers, str) or len(layers) == 0:
         refuse(WHO, "layers must be a sequence of at least one name", repr(layers))
     known = [INPUT, *(name for name, _ in model.named_modules() if name)]
     for layer in layers:
-        if layer not in ("", *known):
+        if layer not in known:
             rule = 'layers must be "input" or names of the model\'s submodules'
             refuse(WHO, rule, repr(layer), nearest(str(layer), known))
-    return tuple(layer or INPUT for layer in layers)
+    return tuple(layers)

@@ -18,17 +18,13 @@ def mlp(widths: Sequence[int], last_bias: bool = False) -> list[nn.Module]:
 
     A layer before BatchNorm has no bias: BatchNorm would subtract it again.
     """
+    for width in widths:
+        check_whole("mlp", "width", width, least=1)
     layers: list[nn.Module] = []
     *inner, (inputs, outputs) = pairwise(widths)
     for before, after in inner:
         layers += [nn.Linear(before, after, bias=False), nn.BatchNorm1d(after), nn.ReLU()]
     return [*layers, nn.Linear(inputs, outputs, bias=last_bias)]
-
-
-def check_widths(who: str, **widths: int) -> None:
-    """Refuse a width that is no whole number of at least 1."""
-    for name, width in widths.items():
-        check_whole(who, name, width, least=1)
 
 
 class SimSiamOutput(NamedTuple):
@@ -48,7 +44,8 @@ class SimSiam(nn.Module):
     output's projections carry no gradient (stop-gradient): with one, a constant output would win.
     BatchNorm sees the views one after the other.
 
-    >>> from softaug.lab.models import create, feature_extractor
+    >>> from softaug.lab.models import create
+    >>> from softaug.lab.models.backbone import feature_extractor
     >>> backbone, feature_size = feature_extractor(create("resnet8", num_classes=10))
     >>> model = SimSiam(backbone, feature_size, hidden=32, bottleneck=8)
     >>> output = model(torch.rand(4, 3, 32, 32), torch.rand(4, 3, 32, 32))
@@ -65,8 +62,7 @@ class SimSiam(nn.Module):
         num_layers: int = 3,
     ) -> None:
         super().__init__()
-        sizes = {"feature_size": feature_size, "hidden": hidden, "bottleneck": bottleneck}
-        check_widths("SimSiam", **sizes, num_layers=num_layers)
+        check_whole("SimSiam", "num_layers", num_layers, least=1)
         self.backbone = backbone
         layers = mlp([feature_size, *[hidden] * num_layers])
         self.projector = nn.Sequential(*layers, nn.BatchNorm1d(hidden, affine=False))
@@ -89,11 +85,7 @@ def simsiam_loss(p1: Tensor, p2: Tensor, z1: Tensor, z2: Tensor) -> Tensor:
     >>> simsiam_loss(x, y, y, x), simsiam_loss(x, x, x, y)
     (tensor([-1.]), tensor([-0.5000]))
     """
-    for name, value in {"p1": p1, "p2": p2, "z1": z1, "z2": z2}.items():
-        _check_features("simsiam_loss", name, value)
-        if value.shape != p1.shape:
-            rule = f"{name} must have the shape of p1, {list(p1.shape)}"
-            refuse("simsiam_loss", rule, describe(value))
+    _check_features("simsiam_loss", p1=p1, p2=p2, z1=z1, z2=z2)
     if z1.requires_grad or z2.requires_grad:
         rule = "z1 and z2 must carry no gradient"
         refuse("simsiam_loss", rule, "one that does", "give z.detach(): else the features collapse")
@@ -112,7 +104,7 @@ def feature_std(features: Tensor) -> Tensor:
     >>> feature_std(torch.tensor([[1.0, 2.0], [2.0, 4.0]]))
     tensor(0.)
     """
-    _check_features("feature_std", "features", features)
+    _check_features("feature_std", features=features)
     unit = F.normalize(_at_least_float32(features.detach()), dim=1)
     return unit.std(dim=0, correction=0).mean() * math.sqrt(unit.shape[1])
 
@@ -126,10 +118,15 @@ def _at_least_float32(values: Tensor) -> Tensor:
     return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
-def _check_features(who: str, name: str, value: Any) -> None:
-    floating = isinstance(value, Tensor) and value.is_floating_point()
-    if not floating or value.ndim != 2 or value.numel() == 0:
-        refuse(who, f"{name} must be a non-empty floating-point tensor [B, D]", describe(value))
+def _check_features(who: str, **features: Any) -> None:
+    """Refuse anything but floating-point tensors [B, D] of one shape."""
+    for name, value in features.items():
+        floating = isinstance(value, Tensor) and value.is_floating_point()
+        if not floating or value.ndim != 2 or value.numel() == 0:
+            refuse(who, f"{name} must be a non-empty floating-point tensor [B, D]", describe(value))
+        first, shape = next((name, tuple(one.shape)) for name, one in features.items())
+        if value.shape != shape:
+            refuse(who, f"{name} must have the shape of {first}, {list(shape)}", describe(value))
 
 
 _EPSILON = 1e-5  # added to a variance, as BatchNorm does
@@ -144,7 +141,6 @@ class BarlowTwins(nn.Module):
 
     def __init__(self, backbone: nn.Module, feature_size: int, hidden: int = 2048) -> None:
         super().__init__()
-        check_widths("BarlowTwins", feature_size=feature_size, hidden=hidden)
         self.backbone = backbone
         self.projector = nn.Sequential(*mlp([feature_size, hidden, hidden, hidden]))
 
@@ -179,37 +175,29 @@ def cross_correlation(z1: Tensor, z2: Tensor, weights: Tensor | None = None) -> 
     tensor([[-1.,  0.],
             [ 0., -1.]])
     """
-    weights = _check_pairs("cross_correlation", z1, z2, weights)[:, None]  # [B, 1]
-    both = torch.cat([z1, z2], dim=1).to(weights.dtype)  # [B, 2 D]
-    with torch.autocast(z1.device.type, enabled=False):  # else products are in half precision
-        return _weighted_correlation(both, weights)
-
-
-def _weighted_correlation(both: Tensor, weights: Tensor) -> Tensor:
+    _check_features("cross_correlation", z1=z1, z2=z2)
+    both = _at_least_float32(torch.cat([z1, z2], dim=1))  # [B, 2 D]
+    weights = _check_weights(z1, weights).to(both.dtype)[:, None]  # [B, 1]
     sums = all_reduce_sum(torch.cat([(weights * both).sum(0), weights.sum(0)]))
     total = torch.where(sums[-1] > 0, sums[-1], 1)  # all-zero weights give no correlation, not NaN
     centered = both - sums[:-1] / total
     first, second = centered.chunk(2, dim=1)
-    products = (weights * first).T @ second
+    with torch.autocast(z1.device.type, enabled=False):  # else products are in half precision
+        products = (weights * first).T @ second
     squares = (weights * centered.square()).sum(0)
     means = all_reduce_sum(torch.cat([squares, products.flatten()])) / total
     std1, std2 = (means[: len(squares)] + _EPSILON).sqrt().chunk(2)
     return means[len(squares) :].view_as(products) / (std1[:, None] * std2)
 
 
-def _check_pairs(who: str, z1: Any, z2: Any, weights: Any) -> Tensor:
-    """Return the weight of each pair, [B], at least float32."""
-    for name, value in {"z1": z1, "z2": z2}.items():
-        if not isinstance(value, Tensor) or value.ndim != 2 or not value.is_floating_point():
-            refuse(who, f"{name} must be a floating-point tensor [B, D]", describe(value))
-    if z1.shape != z2.shape:
-        refuse(who, f"z2 must have the shape of z1, {list(z1.shape)}", describe(z2))
-    dtype = torch.promote_types(z1.dtype, torch.float32)
+def _check_weights(z1: Tensor, weights: Any) -> Tensor:
+    """Return the weight of each pair, [B]: 1 if there are none."""
     if weights is None:
-        return torch.ones(len(z1), dtype=dtype, device=z1.device)
+        return z1.new_ones(len(z1))
     if not isinstance(weights, Tensor) or weights.shape != z1.shape[:1]:
         rule = f"weights must be a tensor [B] with one for each of the {len(z1)} pairs"
-        refuse(who, rule, describe(weights))
+        refuse("cross_correlation", rule, describe(weights))
     if eager_on_cpu(weights) and not bool((weights >= 0).all()):  # also where one is NaN
-        refuse(who, "weights must be >= 0", float(weights[~(weights >= 0)][0]))
-    return weights.to(dtype)
+        got = float(weights[~(weights >= 0)][0])
+        refuse("cross_correlation", "weights must be >= 0", got)
+    return weights

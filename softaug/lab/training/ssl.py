@@ -9,13 +9,12 @@ from torch import Tensor, nn
 from softaug.draws import DrawKey, send
 from softaug.lab.data.folder import FolderImages
 from softaug.lab.data.images import Source
-from softaug.lab.models import (
+from softaug.lab.models.backbone import Normalize, feature_extractor
+from softaug.lab.models.registry import create
+from softaug.lab.models.ssl import (
     BarlowTwins,
-    Normalize,
     SimSiam,
     barlow_twins_loss,
-    create,
-    feature_extractor,
     feature_std,
     simsiam_loss,
 )

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from softaug.lab.data.images import Source
-from softaug.lab.models import ManifoldMixup
+from softaug.lab.models.manifold_mixup import ManifoldMixup
 from softaug.lab.recipes.config import Recipe
 from softaug.lab.training.augmentation import (
     build_pacer,

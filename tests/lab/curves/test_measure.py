@@ -1,5 +1,7 @@
+"""Which runs are asked about which images, and what these are taken for after each operation."""
+
 import io
-from types import SimpleNamespace
+import json
 
 import pytest
 import torch
@@ -13,12 +15,12 @@ from softaug.lab.curves.measure import (
     MeasureOptions,
     corrupt,
     count_draws,
+    describe_subject,
     find_subject,
     mean_guesses,
     measure,
-    predict_classes,
 )
-from softaug.lab.evaluation.load_run import TrainedRun
+from softaug.lab.data.images import load
 from softaug.lab.training.setup import derive_seed
 from softaug.metrics import shift_images
 from softaug.transforms.operations import OPERATIONS, apply_operation
@@ -37,11 +39,13 @@ def test_every_graded_operation_and_the_crop_are_measured():
     graded = {name for name, operation in OPERATIONS.items() if operation.graded}
     assert set(MEASURABLE) == graded | {"crop"}
     assert MeasureOptions().operations == MEASURABLE
+    assert SoftPolicy().fill == OPERATION_FILL
 
 
 def test_the_table_is_a_loop_over_levels_and_images(runs):
     names = ("rotate", "solarize", "crop")
-    found, subject = measured([runs.held], operations=names, draws=2)
+    found, subject = measured([runs.held, runs.held], operations=names, draws=2)
+    assert (found.x.tolist(), found.chance) == ([0.5, 1.0], 0.1)
     run, images = subject.runs[0], subject.source.images
     assert torch.equal(found.whole[:, 0, 0], run.predict(images).argmax(1).int())
     for name in names:
@@ -49,27 +53,8 @@ def test_the_table_is_a_loop_over_levels_and_images(runs):
             for draw in range(count_draws(name, 2)):
                 corrupted = corrupt(name, images, x, draw, 0, subject.fill)
                 expected = run.predict(corrupted).argmax(1).int()
-                assert torch.equal(found.corrupted[name][:, column, draw], expected)
-
-
-def test_each_run_is_measured_at_each_level(runs):
-    one, _ = measured([runs.held], operations=("color",), levels=4)
-    two, _ = measured([runs.held, runs.held], operations=("color",), levels=4)
-    assert torch.equal(one.corrupted["color"].expand(-1, -1, 2), two.corrupted["color"])
-    assert torch.equal(one.whole.expand(-1, -1, 2), two.whole)
-    assert (one.x.tolist(), one.chance) == ([0.25, 0.5, 0.75, 1.0], 0.1)
-    half = torch.stack([one.labels, (one.labels + 1) % 10], dim=1)[:, None]
-    assert one.accuracy(half).tolist() == [[0.5]] * 40
-
-
-def test_answers_come_to_the_cpu_before_they_are_compared():
-    class Elsewhere:  # as logits on a GPU: nothing of the CPU mixes with them
-        def argmax(self, dim):
-            return SimpleNamespace(cpu=lambda: torch.tensor([3, 1]))
-
-    run = SimpleNamespace(predict=lambda images: Elsewhere())
-    subject = SimpleNamespace(runs=[run, run])
-    assert predict_classes(subject, IMAGES[:2]).tolist() == [[3, 3], [1, 1]]
+                for answers in found.corrupted[name][:, column, 2 * draw : 2 * draw + 2].T:
+                    assert torch.equal(answers, expected)
 
 
 def test_images_take_turns_in_the_two_directions():
@@ -80,12 +65,6 @@ def test_images_take_turns_in_the_two_directions():
     assert torch.equal(other, apply_operation("rotate", IMAGES, -0.4 * signs, fill=0))
 
 
-def test_operations_fill_as_the_policy_does():
-    assert SoftPolicy().fill == OPERATION_FILL
-    white = torch.full((2, 3, 8, 8), 255, dtype=torch.uint8)
-    assert set(corrupt("translate-x", white, 0.5, 0, 0, FILL).flatten().tolist()) == {0, 255}
-
-
 def test_a_crop_leaves_its_share_and_fills_the_rest():
     white = torch.full((50, 3, 32, 32), 255, dtype=torch.uint8)
     corrupted = corrupt("crop", white, 0.75, draw=0, first=0, crop_fill=FILL)
@@ -94,21 +73,6 @@ def test_a_crop_leaves_its_share_and_fills_the_rest():
     assert torch.equal(
         corrupt("crop", white, 1.0, 0, 0, FILL)[0, :, 5, 5], torch.tensor(FILL).byte()
     )
-
-
-@pytest.mark.parametrize(
-    ("options", "rule"),
-    [
-        ({"operations": ("rotat",)}, "operation must be one of .* did you mean 'rotate'?"),
-        ({"operations": ("equalize",)}, "operation must be one of"),
-        ({"operations": ()}, "at least one operation must be given"),
-        ({"levels": 1}, "levels must be a whole number >= 2, got int 1"),
-        ({"draws": 0}, "draws must be a whole number >= 1, got int 0"),
-    ],
-)
-def test_bad_options_are_refused(options, rule):
-    with pytest.raises(ValueError, match=f"curves: {rule}"):
-        MeasureOptions(**options)
 
 
 def guesses(folders, visible, images=None):
@@ -126,21 +90,39 @@ def test_guesses_are_mean_probabilities_of_each_true_class(runs):
         torch.testing.assert_close(found[label], expected)
 
 
-def test_probabilities_are_computed_on_the_cpu(runs, monkeypatch):
-    logits = torch.zeros(200, 10)
-    elsewhere = SimpleNamespace(cpu=lambda: logits)  # as on a GPU: it must be fetched first
-    monkeypatch.setattr(TrainedRun, "predict", lambda run, images: elsewhere)
-    found, _ = guesses([runs.held], 0.3)
-    torch.testing.assert_close(found, torch.full((10, 10), 0.1, dtype=torch.float64))
-
-
-def test_whole_images_are_mostly_taken_for_what_they_are(runs):
-    found, _ = guesses([runs.held], 1.0)
-    assert float(found.diagonal().mean()) > 0.5
-
-
 def test_a_class_without_images_has_an_empty_row(runs):
     found, subject = guesses([runs.held], 0.3, images=5)
     absent = sorted(set(range(10)) - set(subject.source.labels.tolist()))
     assert absent, "five images cannot show ten classes"
     assert found[absent].sum() == 0
+
+
+def test_the_file_says_which_networks_and_images(runs):
+    options = ImageOptions(images=50, device="cpu")
+    subject = find_subject([runs.held], options)
+    about = describe_subject(subject, options)
+    assert subject.class_names == tuple("0123456789")
+    assert subject.fill == tuple(round(mean) for mean in subject.runs[0].data.mean)
+    (run,), counts = about["runs"], torch.bincount(subject.source.labels, minlength=10)
+    assert (int(counts.sum()), int(counts.min()) >= 4, int(counts.max()) <= 6) == (50, True, True)
+    assert run["recipe"] == json.loads((runs.held / "recipe.json").read_text())
+    assert (about["data"], about["split"], about["images"]) == ("digits", "held-out", 50)
+
+
+def test_a_run_without_held_out_images_is_refused_but_for_test_images(runs):
+    subject = find_subject([runs.test], ImageOptions(split="test", device="cpu"))
+    assert torch.equal(subject.source.labels, load("digits").test.labels)
+    rule = r"must have held out images, got none; train with --data.validation .* --split test"
+    with pytest.raises(ValueError, match=rule):
+        find_subject([runs.test], ImageOptions(device="cpu"))
+
+
+def test_runs_that_held_out_other_images_are_refused(runs):
+    with pytest.raises(ValueError, match="all runs must be measured on the images of"):
+        find_subject([runs.held, runs.test], ImageOptions(device="cpu"))
+
+
+def test_a_number_of_images_that_is_none_is_refused(runs):
+    for images, rule in ((0, ">= 1"), (201, "at most the 200")):
+        with pytest.raises(ValueError, match=f"images must be .*{rule}"):
+            find_subject([runs.held], ImageOptions(images=images, device="cpu"))

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from softaug.lab.data.cifar import COARSE_NAMES, COARSE_OF_FINE, RELEASES
-from softaug.lab.data.download import Package
 from softaug.lab.data.fashion_mnist import RELEASES as FASHION_RELEASES
 from softaug.lab.data.fashion_mnist import IdxFile
 
@@ -81,18 +80,16 @@ def fashion(tmp_path, monkeypatch):
 
     Its package is not installed: `fashion.package` is where it would be.
     """
-    rng, files, parts = np.random.default_rng(0), {}, {}
-    for part, start, num in (("train", "train", 4), ("test", "t10k", 2)):
+    rng, files, described = np.random.default_rng(0), {}, []
+    for start, num in (("train", 4), ("t10k", 2)):
         arrays = {
             f"{start}-images-idx3-ubyte": rng.integers(0, 256, (num, 28, 28)),
             f"{start}-labels-idx1-ubyte": np.arange(num) + 9 - num + 1,
         }
-        content = {name: pack_idx(array) for name, array in arrays.items()}
-        parts[part] = tuple(
-            IdxFile(name, array.shape, sha256(content[name])) for name, array in arrays.items()
-        )
-        files |= content
-    package = Package("dataset-fashion-mnist", tmp_path / "usr" / "share")
-    release = replace(FASHION_RELEASES["fashion-mnist"], **parts, package=package)
+        for name, array in arrays.items():
+            files[name] = pack_idx(array)
+            described.append(IdxFile(name, array.shape, sha256(files[name])))
+    package = tmp_path / "usr" / "share"
+    release = replace(FASHION_RELEASES["fashion-mnist"], files=tuple(described), packaged=package)
     monkeypatch.setitem(FASHION_RELEASES, "fashion-mnist", release)
-    return SimpleNamespace(files=files, package=package.folder, release=release)
+    return SimpleNamespace(files=files, package=package, release=release)

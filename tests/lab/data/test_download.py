@@ -1,18 +1,20 @@
-"""Downloads: resumed, checked, put in place as a whole; CIFAR's archive, Fashion-MNIST's files."""
+"""`softaug data`: downloads resumed, checked and put in place as a whole; folders checked."""
 
-import errno
 import gzip
 import hashlib
 import io
 import re
+import shutil
 import tarfile
 import threading
 from dataclasses import replace
 
 import pytest
 from file_server import serving
+from PIL import Image
 from rich.console import Console
 
+from softaug.lab.data.check import data
 from softaug.lab.data.cifar import RELEASES
 from softaug.lab.data.download import get_release
 from softaug.lab.data.fashion_mnist import RELEASES as FASHION
@@ -50,10 +52,6 @@ def run(root, release=None):
     return out.getvalue()
 
 
-def run_fashion(root):
-    return run(root, FASHION["fashion-mnist"])
-
-
 def left_in(root):
     return {path.name for path in root.iterdir() if not path.name.endswith(".lock")}
 
@@ -72,11 +70,14 @@ def serve(server, monkeypatch, content):
 
 def test_a_missing_set_is_downloaded_once_and_can_be_read(server, tiny, tmp_path, recwarn):
     root = tmp_path / "new" / "root"
+    stale = root / ".cifar-100-binary.unfinished"  # of a process that was killed
+    stale.mkdir(parents=True)
+    (stale / "train.bin").write_bytes(b"half")
     text = run(root)
     assert read(root) == tiny.files  # and no readme.html
     assert left_in(root) == {"cifar-100-binary"}
     assert "100 % of 0 MB" in text
-    assert "ok: train.bin, 4 images, sha256 official" in text
+    assert "ok: train.bin, 4 images, official" in text
     assert len(load("cifar100", root).train.labels) == 4
     assert len(recwarn) == 0
     text = run(root)  # is only checked
@@ -98,31 +99,21 @@ def test_an_interrupted_download_goes_on_where_it_ended(server, tiny, tmp_path):
     assert left_in(tmp_path) == {"cifar-100-binary"}
 
 
-def test_a_server_that_ignores_ranges_starts_over(server, tiny, tmp_path):
-    (tmp_path / PART).write_bytes(b"x" * 5000)
-    server.ranges = False
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_part_is_used_if_it_is_whole_and_begun_anew_if_ranges_are_ignored(
+    server, tiny, tmp_path, whole
+):
+    part = tiny.archive if whole else b"x" * 5000
+    (tmp_path / PART).write_bytes(part)
+    server.ranges = whole
     run(tmp_path)
-    assert server.asked == ["bytes=5000-"]
+    assert server.asked == [f"bytes={len(part)}-"]
     assert read(tmp_path) == tiny.files
-
-
-def test_a_download_that_was_whole_already_is_used(server, tiny, tmp_path):
-    (tmp_path / PART).write_bytes(tiny.archive)
-    run(tmp_path)
-    assert server.asked == [f"bytes={len(tiny.archive)}-"]
-    assert read(tmp_path) == tiny.files
-
-
-def test_a_bad_download_is_deleted(server, tmp_path):
-    server.content = server.content[:-1] + b"?"
-    with pytest.raises(ValueError, match=r"official sha256 .*bad download was deleted"):
-        run(tmp_path)
-    assert left_in(tmp_path) == set()
 
 
 def test_an_archive_put_there_by_hand_is_used_or_refused_and_kept(server, tiny, tmp_path):
     (tmp_path / ARCHIVE).write_bytes(b"not it")
-    with pytest.raises(ValueError, match=r"official sha256 .*remove it"):
+    with pytest.raises(ValueError, match=r"official file, got sha256 .*remove it"):
         run(tmp_path)
     assert left_in(tmp_path) == {ARCHIVE}
     (tmp_path / ARCHIVE).write_bytes(tiny.archive)
@@ -131,33 +122,33 @@ def test_an_archive_put_there_by_hand_is_used_or_refused_and_kept(server, tiny, 
     assert left_in(tmp_path) == {"cifar-100-binary", ARCHIVE}
 
 
-@pytest.mark.parametrize(
-    "name", ["../evil.bin", "/evil.bin", "other/train.bin", "cifar-100-binary/../../evil.bin"]
-)
-def test_a_member_outside_the_folder_is_refused(server, tiny, tmp_path, monkeypatch, name):
-    serve(server, monkeypatch, tiny.pack({**tiny.packed, name: b"evil"}))
-    with pytest.raises(ValueError, match=f"plain files in cifar-100-binary alone, got {name}"):
-        run(tmp_path / "root")
-    assert not list(tmp_path.rglob("evil*"))
-    assert left_in(tmp_path / "root") == {PART}
-
-
-def test_a_link_in_the_archive_is_refused(server, tiny, tmp_path, monkeypatch):
+def link(target):
+    """A .tar.gz whose train.bin is a symbolic link."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as archive:
-        link = tarfile.TarInfo("cifar-100-binary/train.bin")
-        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
-        archive.addfile(link)
-    serve(server, monkeypatch, out.getvalue())
-    with pytest.raises(ValueError, match=r"plain files .*got cifar-100-binary/train\.bin"):
-        run(tmp_path)
+        member = tarfile.TarInfo("cifar-100-binary/train.bin")
+        member.type, member.linkname = tarfile.SYMTYPE, target
+        archive.addfile(member)
+    return out.getvalue()
+
+
+def test_links_and_members_outside_the_folder_are_refused(server, tiny, tmp_path, monkeypatch):
+    evil = ["../evil.bin", "/evil.bin", "other/train.bin", "cifar-100-binary/../../evil.bin"]
+    archives = {name: tiny.pack({**tiny.packed, name: b"evil"}) for name in evil}
+    for name, content in {**archives, "cifar-100-binary/train.bin": link("/etc/passwd")}.items():
+        serve(server, monkeypatch, content)
+        with pytest.raises(ValueError, match=f"plain files in cifar-100-binary alone, got {name}"):
+            run(tmp_path / "root")
+        assert not list(tmp_path.rglob("evil*"))
+        assert left_in(tmp_path / "root") == {PART}
+        (tmp_path / "root" / PART).unlink()
 
 
 def test_an_archive_of_other_files_is_refused(server, tiny, tmp_path, monkeypatch):
     changed = {**tiny.packed, "cifar-100-binary/test.bin": bytes(2 * 3074)}
     del changed["cifar-100-binary/fine_label_names.txt"]
     serve(server, monkeypatch, tiny.pack(changed))
-    wrong = r"test\.bin: sha256 is not the official one; fine_label_names\.txt: missing"
+    wrong = r"test\.bin: sha256 is not the official one; fine_label_names\.txt: no such file"
     with pytest.raises(ValueError, match=wrong):
         run(tmp_path)
     assert not (tmp_path / "cifar-100-binary").exists()
@@ -173,9 +164,9 @@ def test_a_set_with_wrong_files_is_refused_and_left_alone(server, tiny, tmp_path
     with pytest.raises(ValueError, match="must hold the official files, got 3 wrong; move it"):
         get_release(RELEASES["cifar100"], tmp_path, Console(width=300))
     lines = capsys.readouterr().out
-    assert "train.bin, sha256 is not the official one, fine label 100 is outside 0..99" in lines
+    assert "WRONG: train.bin, fine label 100 is outside 0..99" in lines
     assert "WRONG: test.bin, 5 bytes, should be 6,148" in lines
-    assert "WRONG: coarse_label_names.txt, class names differ" in lines
+    assert "WRONG: coarse_label_names.txt, 2 names" in lines
     assert read(tmp_path) == before
     assert server.asked == [None]
 
@@ -199,26 +190,6 @@ def test_a_disk_full_while_downloading_is_explained(server, tmp_path):
     assert not (tmp_path / "cifar-100-binary").exists()
 
 
-def test_a_disk_full_while_unpacking_leaves_no_unfinished_folder(server, tmp_path, monkeypatch):
-    def full(self, member, path, **options):
-        (path / member.name).write_bytes(b"begun")
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(tarfile.TarFile, "extract", full)
-    with pytest.raises(OSError, match="no space is left"):
-        run(tmp_path)
-    assert left_in(tmp_path) == {PART}
-
-
-def test_what_a_killed_process_left_is_cleared_away(server, tiny, tmp_path):
-    stale = tmp_path / ".cifar-100-binary.unfinished"
-    stale.mkdir()
-    (stale / "train.bin").write_bytes(b"half")
-    run(tmp_path)
-    assert read(tmp_path) == tiny.files
-    assert left_in(tmp_path) == {"cifar-100-binary"}
-
-
 def test_two_at_a_time_download_once(server, tiny, tmp_path):
     server.delay = 0.3
     texts = []
@@ -228,54 +199,68 @@ def test_two_at_a_time_download_once(server, tiny, tmp_path):
     for thread in threads:
         thread.join()
     assert server.asked == [None]
-    assert sorted("another process" in text for text in texts) == [False, True]
     assert all("cifar100 is in" in text for text in texts)
     assert read(tmp_path) == tiny.files
 
 
-def test_a_set_of_files_is_downloaded_one_by_one(fashion_server, packed, tmp_path, recwarn):
-    text = run_fashion(tmp_path)
-    assert read(tmp_path, "fashion-mnist") == packed
-    assert left_in(tmp_path) == {"fashion-mnist"}
-    assert text.count("ok: ") == 4
-    assert load("fashion-mnist", tmp_path).train.labels.tolist() == [6, 7, 8, 9]
-    assert len(recwarn) == 0
-    run_fashion(tmp_path)
-    assert fashion_server.asked == [None] * 4
-
-
-def test_an_interrupted_file_goes_on_where_it_ended(fashion_server, packed, tmp_path):
-    fashion_server.cut = 1000
-    by_hand = f"put the files of {fashion_server.url} into {tmp_path}/fashion-mnist by other means"
-    with pytest.raises(ValueError, match=rf"from there; or {by_hand}, or use `apt-get install"):
-        run_fashion(tmp_path)
-    assert (tmp_path / f"fashion-mnist-{FIRST}.part").read_bytes() == packed[FIRST][:1000]
-    fashion_server.cut = None
-    run_fashion(tmp_path)
-    assert fashion_server.asked == [None, "bytes=1000-", None, None, None]
-    assert read(tmp_path, "fashion-mnist") == packed
-
-
 def test_a_bad_file_is_deleted_and_good_ones_are_kept(fashion_server, packed, tmp_path):
     fashion_server.content = {**packed, LAST: b"<html>moved</html>"}
-    rule = rf"fashion-mnist-{re.escape(LAST)}\.part must hold the official t10k-labels-idx1-ubyte"
+    rule = rf"fashion-mnist-{re.escape(LAST)}\.part must be the official file"
     with pytest.raises(ValueError, match=rf"{rule}, got magic .*this bad download was deleted"):
-        run_fashion(tmp_path)
+        run(tmp_path, FASHION["fashion-mnist"])
     good = [name for name in packed if name != LAST]
     assert left_in(tmp_path) == {f"fashion-mnist-{name}.part" for name in good}
     fashion_server.content = packed
-    run_fashion(tmp_path)
+    assert run(tmp_path, FASHION["fashion-mnist"]).count("ok: ") == 4
     assert read(tmp_path, "fashion-mnist") == packed
+    assert load("fashion-mnist", tmp_path).train.labels.tolist() == [6, 7, 8, 9]
     assert left_in(tmp_path) == {"fashion-mnist"}
 
 
-def test_the_content_of_a_file_counts_not_how_it_is_packed(
-    fashion_server, packed, fashion, tmp_path
-):
-    plain = fashion.files[FIRST.removesuffix(".gz")]
-    fashion_server.content = {**packed, FIRST: gzip.compress(plain[:-1] + b"?")}
-    with pytest.raises(ValueError, match="got sha256 is not the official one; this bad download"):
-        run_fashion(tmp_path)
-    assert left_in(tmp_path) == set()
-    fashion_server.content = {**packed, FIRST: gzip.compress(plain, compresslevel=1, mtime=1)}
-    assert f"ok: {FIRST}, 4 images, sha256 official" in run_fashion(tmp_path)
+@pytest.fixture
+def photos(tmp_path):
+    for file, size in (("ant/a.png", (4, 5)), ("ant/b.png", (30, 20)), ("bee/c.png", (6, 6))):
+        path = tmp_path / "photos" / "train" / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", size).save(path)
+    return tmp_path / "photos"
+
+
+def test_sets_that_need_no_download_are_described_with_citation_and_license(photos, capsys):
+    data("fashion-mini")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "test: 2,000 images, 10 classes of 200 images"
+    assert lines[2].startswith("cite: 4,000 images of Xiao")
+    assert lines[3].startswith("license: MIT, Zalando SE")
+    data(f"folder:{photos}", decode=True)
+    text = capsys.readouterr().out
+    assert text.startswith("train: 3 images, 2 classes of 1 to 2 images\n")
+    assert "\ntest: none\n" in text
+
+
+def test_files_of_both_splits_that_cannot_be_decoded_are_named(photos, capsys):
+    shutil.copytree(photos / "train", photos / "val")
+    for name in ("train/ant/cut.png", "val/bee/cut.jpg", "val/bee/bad.jpg"):
+        Image.effect_noise((64, 64), 90).save(photos / name, quality=98)
+        content = (photos / name).read_bytes()
+        damaged = content[:900] + b"\xff\x12" + content[902:]
+        (photos / name).write_bytes(damaged if "bad" in name else content[: len(content) // 2])
+    data(f"folder:{photos}")
+    with pytest.raises(ValueError, match=f"files of {photos} must be images, got 3 that are not"):
+        data(f"folder:{photos}", decode=True)
+    out = capsys.readouterr().out
+    assert f"WRONG: {photos}/train/ant/cut.png: " in out
+    assert f"WRONG: {photos}/val/bee/cut.jpg: a truncated JPEG" in out
+    assert f"WRONG: {photos}/val/bee/bad.jpg: a damaged JPEG" in out
+
+
+def test_options_that_do_not_apply_and_unknown_sets_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=f"{tmp_path} must hold cifar-10-batches-py"):
+        data("cifar10", tmp_path / "root", tmp_path)
+    for name in ("digits", "fashion-mnist"):
+        with pytest.raises(ValueError, match=f"must be left out but for CIFAR, got {name}"):
+            data(name, from_torchvision=tmp_path)
+        with pytest.raises(ValueError, match=f"must be left out but for folders, got {name}"):
+            data(name, decode=True)
+    with pytest.raises(ValueError, match=r"got 'cifer100'; did you mean 'cifar100'\?"):
+        data("cifer100")

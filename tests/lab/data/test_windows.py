@@ -1,4 +1,5 @@
-import os
+"""Windows of image files: those of whole images, whatever the batch, process or scale."""
+
 import pickle
 from pathlib import Path
 from types import SimpleNamespace
@@ -7,25 +8,13 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from torch.utils.data import DataLoader, Dataset
-from torchvision.transforms.v2 import RandAugment
+from torch.utils.data import DataLoader
 
 from softaug import DrawKey, SoftResizedCrop, UniformResizedCrop
-from softaug.lab.data.decoding import get_decoder, is_installed, open_image
+from softaug.lab.data.decoding import get_decoder, open_image
 from softaug.lab.data.folder import open_folder
-from softaug.lab.data.windows import choose_jpeg_scale, decode_part, read_windows
-from softaug.transforms import (
-    HorizontalFlip,
-    PerSample,
-    SoftAffine,
-    SoftCrop,
-    SoftCutout,
-    SoftErase,
-    SoftNoise,
-    SoftPolicy,
-)
+from softaug.lab.data.windows import choose_jpeg_scale, decode_part
 
-WAYS = ["pillow", "nvimgcodec"] if is_installed() else ["pillow"]
 KEY = DrawKey(seed=3, epoch=1, index=torch.arange(6))
 
 
@@ -57,6 +46,9 @@ def whole(path):
 def test_windows_are_those_of_the_whole_images(photos, crop):
     source = open_folder(photos, size=32).train
     found = source.windows(torch.arange(6), crop, KEY)
+    assert (found.images.dtype, found.unreadable) == (torch.uint8, ())
+    assert found.images.is_contiguous(memory_format=torch.channels_last)
+    assert found.rows.tolist() == [0, 1, 2, 3, 4, 5]
     for number in range(6):
         image = whole(source.path(number))[None]
         key = DrawKey(3, 1, torch.tensor([number]))
@@ -66,122 +58,36 @@ def test_windows_are_those_of_the_whole_images(photos, crop):
         assert found.params.visible[number] == visible
 
 
-def test_a_batch_is_bytes_with_colours_side_by_side_and_a_row_for_each_file(photos):
-    found = open_folder(photos, size=32).train.windows(torch.arange(6), SoftResizedCrop(32), KEY)
-    assert found.images.shape == (6, 3, 32, 32)
-    assert found.images.dtype == torch.uint8
-    assert found.images.is_contiguous(memory_format=torch.channels_last)
-    assert found.rows.tolist() == [0, 1, 2, 3, 4, 5]
-    assert found.unreadable == ()
-
-
-@pytest.mark.parametrize(
-    "transform",
-    [
-        HorizontalFlip(),
-        SoftCrop(fill="mean"),
-        SoftNoise(),
-        SoftCutout(9),
-        SoftErase(),
-        SoftAffine(),
-        SoftPolicy("trivial"),
-        SoftPolicy("rand"),
-        PerSample(RandAugment()),
-        SoftResizedCrop(32),
-    ],
-    ids=lambda transform: type(transform).__name__,
-)
-def test_what_follows_does_not_depend_on_how_a_batch_lies_in_memory(photos, transform):
-    images = (
-        open_folder(photos, size=32).train.windows(torch.arange(6), SoftResizedCrop(32), KEY).images
-    )
-    assert not images.is_contiguous()
-    found, label = transform(images, torch.arange(6), key=KEY)
-    expected, plain = transform(images.contiguous(), torch.arange(6), key=KEY)
-    assert torch.equal(found, expected)
-    assert torch.equal(label.retained, plain.retained)
-
-
-def test_windows_do_not_depend_on_the_batch_they_are_read_in(photos):
+def test_windows_depend_on_the_sample_s_number_not_on_the_batch(photos, monkeypatch):
     source, crop = open_folder(photos, size=32).train, SoftResizedCrop(32)
     together = source.windows(torch.arange(6), crop, KEY)
-    index = torch.tensor([4, 1])
+    index = torch.tensor([4, 1, 3])
+    monkeypatch.setattr("softaug.lab.data.windows.MAX_OPEN", 2)
     apart = source.windows(index, crop, DrawKey(3, 1, index))
     assert torch.equal(apart.images, together.images[index])
     assert torch.equal(apart.params.boxes, together.params.boxes[index])
+    other = source.windows(index, crop, DrawKey(3, 1, index + 70))
+    assert other.params.boxes.tolist() != apart.params.boxes.tolist()
 
 
-def test_the_key_numbers_samples_not_files(photos):
-    source, crop = open_folder(photos, size=32).train, SoftResizedCrop(32)
-    one, other = (
-        source.windows(torch.tensor([2]), crop, DrawKey(3, 1, torch.tensor([number])))
-        for number in (2, 70)
-    )
-    assert one.params.boxes.tolist() != other.params.boxes.tolist()
-
-
-@pytest.mark.parametrize("broken", [2, 0])
-def test_a_broken_file_is_skipped_and_named_and_moves_no_other(photos, broken):
+def test_broken_files_are_skipped_and_named_and_move_no_other(photos):
     crop = SoftResizedCrop(32)
     expected = open_folder(photos, size=32).train.windows(torch.arange(6), crop, KEY)
     source = open_folder(photos, size=32, unreadable="skip").train
-    Path(source.path(broken)).write_bytes(b"no image")
+    Path(source.path(0)).write_bytes(b"no image")
+    photo(64, 64).save(source.path(3), "PNG")  # fails only when it is decoded
+    content = Path(source.path(3)).read_bytes()
+    Path(source.path(3)).write_bytes(content[: len(content) // 2])
     found = source.windows(torch.arange(6), crop, KEY)
-    rest = [number for number in range(6) if number != broken]
+    rest = [1, 2, 4, 5]
     assert found.rows.tolist() == rest
     assert torch.equal(found.images, expected.images[rest])
     assert torch.equal(found.params.visible, expected.params.visible[rest])
-    reason = f"{source.path(broken)}: no image in a format that Pillow knows"
-    assert found.unreadable == (reason,)
-
-
-def test_a_file_that_fails_only_when_it_is_decoded_is_skipped_too(photos, monkeypatch):
-    source = open_folder(photos, size=32, unreadable="skip").train
-    noise = np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
-    Image.fromarray(noise).save(source.path(1), "PNG")
-    cut_short(source.path(1))
-    found = source.windows(torch.arange(6), SoftResizedCrop(32), KEY)
-    assert found.rows.tolist() == [0, 2, 3, 4, 5]
-    assert found.unreadable[0].startswith(f"{source.path(1)}: ")
-
-
-def cut_short(path):
-    content = Path(path).read_bytes()
-    Path(path).write_bytes(content[: len(content) // 2])
-
-
-def test_a_broken_file_is_refused_by_name(photos):
-    source = open_folder(photos, size=32).train
-    cut_short(source.path(3))
-    rule = rf"folder: {source.path(3)} must be an image that can be read, got a truncated JPEG"
-    with pytest.raises(ValueError, match=rule):
-        source.windows(torch.arange(6), SoftResizedCrop(32), KEY)
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("progressive", [False, True])
-def test_a_jpeg_that_is_damaged_amid_its_image_is_refused_or_skipped(
-    photos, way, progressive, monkeypatch
-):
-    monkeypatch.setenv("SOFTAUG_DECODER", way)
-    refusing, skipping = (
-        open_folder(photos, size=32, unreadable=choice).train for choice in ("refuse", "skip")
-    )
-    photo(200, 150).save(refusing.path(2), quality=98, progressive=progressive)
-    damage(refusing.path(2))
-    with pytest.raises(ValueError, match=rf"{refusing.path(2)} must be .*, got a damaged JPEG"):
-        refusing.windows(torch.arange(6), SoftResizedCrop(32), KEY)
-    found = skipping.windows(torch.arange(6), SoftResizedCrop(32), KEY)
-    assert found.rows.tolist() == [0, 1, 3, 4, 5]
-    assert found.unreadable[0].startswith(f"{refusing.path(2)}: a damaged JPEG")
-
-
-def damage(path):
-    """Random bytes, 4 kB, in the middle."""
-    content = Path(path).read_bytes()
-    middle = len(content) // 2 - 2048
-    noise = np.random.default_rng(0).bytes(4096)
-    Path(path).write_bytes(content[:middle] + noise + content[middle + 4096 :])
+    first, second = found.unreadable
+    assert first == f"{source.path(0)}: no image in a format that Pillow knows"
+    assert second.startswith(f"{source.path(3)}: ")
+    with pytest.raises(ValueError, match=f"{source.path(0)} must be an image that can be read"):
+        open_folder(photos, size=32).train.windows(torch.arange(6), crop, KEY)
 
 
 def test_a_batch_of_nothing_but_broken_files_names_them(photos):
@@ -205,28 +111,22 @@ def test_lack_of_memory_is_not_a_broken_file(photos, monkeypatch):
         source.windows(torch.arange(6), SoftResizedCrop(32), KEY)
 
 
-def test_a_fill_that_does_not_fit_is_not_blamed_on_a_file(photos):
-    source = open_folder(photos, size=32, unreadable="skip").train
-    with pytest.raises(ValueError, match="SoftResizedCrop: fill must be one number or 3"):
-        source.windows(torch.arange(6), SoftResizedCrop(32, fill=(1, 2)), KEY)
-
-
-def test_a_crop_of_another_size_and_a_key_of_another_length_are_refused(photos):
+def test_crops_and_keys_that_do_not_fit_are_refused_and_no_file_is_blamed(photos):
     source = open_folder(photos, size=32).train
     with pytest.raises(ValueError, match=r"crop\.size must be the folder's, 32, got 16"):
         source.windows(torch.arange(6), SoftResizedCrop(16), KEY)
     with pytest.raises(ValueError, match=r"key\.index must hold a number for each of 2 files"):
         source.windows(torch.arange(2), SoftResizedCrop(32), KEY)
+    source = open_folder(photos, size=32, unreadable="skip").train
+    with pytest.raises(ValueError, match="SoftResizedCrop: fill must be one number or 3"):
+        source.windows(torch.arange(6), SoftResizedCrop(32, fill=(1, 2)), KEY)
 
 
-@pytest.mark.parametrize(
-    ("edge", "size", "scale"),
-    [(895, 224, 1), (896, 224, 2), (1791, 224, 2), (1792, 224, 4), (3584, 224, 8), (9999, 9, 8)],
-)
-def test_a_jpeg_is_decoded_smaller_while_an_edge_keeps_twice_the_size(edge, size, scale):
+def test_a_jpeg_is_decoded_smaller_while_an_edge_keeps_twice_the_size():
     file = SimpleNamespace(is_jpeg=True, turned=False, height=9999, width=9999)
-    assert choose_jpeg_scale(file, edge, size) == scale
-    assert choose_jpeg_scale(SimpleNamespace(is_jpeg=False), edge, size) == 1
+    for edge, scale in ((895, 1), (896, 2), (1791, 2), (1792, 4), (3584, 8), (9999, 8)):
+        assert choose_jpeg_scale(file, edge, 224) == scale
+        assert choose_jpeg_scale(SimpleNamespace(is_jpeg=False), edge, 224) == 1
 
 
 @pytest.fixture
@@ -277,42 +177,14 @@ def test_a_corner_pixel_is_still_seen_in_a_window_decoded_smaller(ramps, corners
     assert (part.offset[0] - left, part.offset[1] - top) == corner  # of the window
 
 
-class Windows(Dataset):
-    def __init__(self, source):
-        self.source = source
+def test_loader_workers_read_what_the_main_process_reads(photos):
+    source, crop = open_folder(photos, size=32).train, SoftResizedCrop(32)
+    here = source.windows(torch.arange(6), crop, KEY).images  # before the fork
+    sent = pickle.loads(pickle.dumps(source))
 
-    def __len__(self):
-        return len(self.source.labels)
+    def read(numbers):
+        return sent.windows(torch.tensor(numbers), crop, KEY).images
 
-    def __getitem__(self, number):
-        index = torch.tensor([number])
-        return self.source.windows(index, SoftResizedCrop(32), DrawKey(3, 1, index)).images[0]
-
-
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_loader_workers_read_what_the_main_process_reads(photos, method):
-    source = open_folder(photos, size=32).train
-    here = source.windows(torch.arange(6), SoftResizedCrop(32), KEY).images  # before the fork
-    data = Windows(pickle.loads(pickle.dumps(source)))
-    loader = DataLoader(data, batch_size=6, num_workers=1, multiprocessing_context=method)
+    loader = DataLoader(range(6), 6, collate_fn=read, num_workers=1, multiprocessing_context="fork")
     (there,) = loader
     assert torch.equal(there, here)
-
-
-def resident_bytes():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs Linux's /proc")
-def test_memory_does_not_grow_with_the_number_of_windows(photos):
-    paths, crop = [str(path) for path in photos.rglob("*.jpg")] * 10, SoftResizedCrop(32)
-
-    def read(rounds):
-        for epoch in range(rounds):
-            read_windows(paths, crop, DrawKey(0, epoch, torch.arange(60)), skip=False)
-
-    read(10)
-    before = resident_bytes()
-    read(34)  # 2,000 windows; if each kept its 32 x 32 pixels, 6 MB
-    assert resident_bytes() - before < 2_000_000

@@ -1,21 +1,17 @@
 """SimSiam and Barlow Twins: networks and losses."""
 
-import json
 import math
-import subprocess
-import sys
 
 import pytest
 import torch
 from torch import nn
 
-from softaug.lab.models import (
-    BarlowTwins,
+from softaug.lab.models import create
+from softaug.lab.models.backbone import feature_extractor
+from softaug.lab.models.ssl import (
     SimSiam,
     barlow_twins_loss,
-    create,
     cross_correlation,
-    feature_extractor,
     feature_std,
     simsiam_loss,
 )
@@ -39,22 +35,15 @@ def linear_sizes(part):
 
 
 def test_heads_are_the_papers():
-    model = SimSiam(*feature_extractor(create("resnet18", num_classes=10)))
+    with torch.device("meta"):
+        model = SimSiam(*feature_extractor(create("resnet18", num_classes=10)))
     assert linear_sizes(model.projector) == [(512, 2048), (2048, 2048), (2048, 2048)]
     assert linear_sizes(model.predictor) == [(2048, 512), (512, 2048)]
     norms = [p.affine for p in model.projector if isinstance(p, nn.BatchNorm1d)]
     assert norms == [True, True, False]
-    kinds = [type(part).__name__ for part in model.predictor]
-    assert kinds == ["Linear", "BatchNorm1d", "ReLU", "Linear"]
     biases = [p.bias is not None for p in model.predictor if isinstance(p, nn.Linear)]
     assert biases == [False, True]
     assert linear_sizes(small(num_layers=2).projector) == [(6, 8), (8, 8)]
-
-
-def test_projections_have_mean_0_and_sd_1_over_the_batch():
-    output = small()(*views())
-    torch.testing.assert_close(output.z1.mean(0), torch.zeros(8), atol=1e-5, rtol=0)
-    assert float((output.z1.std(0, correction=0) - 1).abs().max()) < 0.05
 
 
 def test_each_view_predicts_from_its_own_projection():
@@ -75,46 +64,19 @@ def slow_loss(p1, p2, z1, z2):
     return torch.tensor([-0.5 * cosine(a, d) - 0.5 * cosine(b, c) for a, b, c, d in rows])
 
 
-def test_the_loss_of_each_pair_is_that_of_a_slow_loop():
+def test_the_loss_of_each_pair_is_that_of_a_slow_loop_and_ends_at_minus_1_and_1():
     parts = torch.randn(4, 7, 5, generator=torch.Generator().manual_seed(0)).unbind(0)
     torch.testing.assert_close(simsiam_loss(*parts), slow_loss(*parts))
-
-
-def test_the_loss_ends_at_minus_1_and_1():
     x = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
     torch.testing.assert_close(simsiam_loss(x, 2 * x, 3 * x, x), -torch.ones(3))
     torch.testing.assert_close(simsiam_loss(x, x, -x, -5 * x), torch.ones(3))
 
 
 def test_no_gradient_flows_through_the_projections():
-    model, (first, second) = small(), views()
-    output = model(first, second)
+    output = small()(*views())
     assert not output.z1.requires_grad
-    (gradient,) = torch.autograd.grad(simsiam_loss(*output).sum(), model.projector[0].weight)
-    constant = [z.clone() for z in output[2:]]
-    again = model(first, second)
-    (expected,) = torch.autograd.grad(
-        simsiam_loss(again.p1, again.p2, *constant).sum(), model.projector[0].weight
-    )
-    torch.testing.assert_close(gradient, expected)
-    assert float(gradient.abs().max()) > 0
-
-
-def test_training_brings_the_views_together_without_collapse():
-    model = small(hidden=16, bottleneck=8)
-    images = views(64)[0]
-    noise = 0.3 * torch.randn(2, *images.shape, generator=torch.Generator().manual_seed(2))
-    sgd = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
-    losses = []
-    for _ in range(60):
-        output = model(images + noise[0], images + noise[1])
-        loss = simsiam_loss(*output).mean()
-        sgd.zero_grad()
-        loss.backward()
-        sgd.step()
-        losses.append(loss.item())
-    assert losses[-1] < -0.8 < losses[0]
-    assert float(feature_std(output.z1)) > 0.5
+    assert not output.z2.requires_grad
+    assert output.p1.requires_grad
 
 
 def test_feature_std_is_1_for_uniform_0_for_collapsed_features():
@@ -125,14 +87,6 @@ def test_feature_std_is_1_for_uniform_0_for_collapsed_features():
     assert float(feature_std(features[:1])) == 0
     features[:, 8:] = 0
     assert float(feature_std(features)) == pytest.approx(0.5 * math.sqrt(2), abs=0.01)
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_is_measured_in_float32(dtype):
-    parts = torch.randn(4, 7, 5, generator=torch.Generator().manual_seed(0)).to(dtype).unbind(0)
-    wide = [part.float() for part in parts]
-    assert torch.equal(simsiam_loss(*parts), simsiam_loss(*wide))
-    assert torch.equal(feature_std(parts[0]), feature_std(wide[0]))
 
 
 X = torch.ones(3, 4)
@@ -146,12 +100,16 @@ X = torch.ones(3, 4)
         (lambda: simsiam_loss(X, X, X.clone().requires_grad_(), X), "no gradient.*z.detach"),
         (lambda: feature_std(X.long()), "feature_std: features must be .* floating-point"),
         (lambda: feature_std(X[:0]), "feature_std: features must be a non-empty"),
-        (lambda: small(hidden=0), "SimSiam: hidden must be a whole number >= 1"),
         (lambda: small(num_layers=0), "SimSiam: num_layers must be a whole number >= 1"),
-        (lambda: small(bottleneck=2.5), "SimSiam: bottleneck must be a whole number >= 1"),
+        (lambda: small(bottleneck=2.5), "mlp: width must be a whole number >= 1"),
+        (lambda: cross_correlation(X, X[:2]), r"z2 must have the shape of z1, \[3, 4\]"),
+        (lambda: cross_correlation(X[0], X[0]), r"z1 must be .* floating-point tensor \[B, D\]"),
+        (lambda: cross_correlation(X, X, X[:, :1]), r"weights must be a tensor \[B\] .* 3 pairs"),
+        (lambda: cross_correlation(X, X, 0.5 - X[:, 0]), "weights must be >= 0, got -0.5"),
+        (lambda: cross_correlation(X, X, math.nan * X[:, 0]), "weights must be >= 0, got nan"),
     ],
 )
-def test_bad_input_of_simsiam_is_refused(call, message):
+def test_bad_input_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
@@ -181,52 +139,12 @@ def test_equal_weights_give_the_usual_barlow_twins_loss(given):
     torch.testing.assert_close(barlow_twins_loss(z1, z2, given), usual_loss(z1, z2))
 
 
-def test_a_pair_of_weight_0_does_not_exist():
+def test_a_pair_of_weight_3_is_there_three_times_one_of_weight_0_not_at_all():
     z1, z2 = features()
-    given = torch.ones(NUM)
-    given[[2, 7]] = 0
-    kept = given > 0
-    z1[2], z2[7] = 1e4, -1e4
-    found = barlow_twins_loss(z1, z2, given)
-    torch.testing.assert_close(found, usual_loss(z1[kept], z2[kept]))
-
-
-def test_a_pair_of_weight_3_is_there_three_times():
-    z1, z2 = features()
-    counts = torch.tensor([3, 1, 2] * 4)
+    counts = torch.tensor([3, 1, 0] * 4)
+    z1[2], z2[5] = 1e4, -1e4
     repeated = [z.repeat_interleave(counts, dim=0) for z in (z1, z2)]
     torch.testing.assert_close(barlow_twins_loss(z1, z2, counts.double()), usual_loss(*repeated))
-
-
-def slow_correlation(z1, z2, given):
-    """Each entry by itself."""
-    total, out = sum(given), torch.empty(SIZE, SIZE, dtype=torch.float64)
-
-    def center(column):
-        mean = sum(w * x for w, x in zip(given, column, strict=True)) / total
-        return [x - mean for x in column]
-
-    columns = [[center(column) for column in z.T.tolist()] for z in (z1, z2)]
-    for i, a in enumerate(columns[0]):
-        for j, b in enumerate(columns[1]):
-            mean = [
-                sum(w * x * y for w, x, y in zip(given, *pair, strict=True)) / total
-                for pair in ((a, b), (a, a), (b, b))
-            ]
-            out[i, j] = mean[0] / math.sqrt((mean[1] + 1e-5) * (mean[2] + 1e-5))
-    return out
-
-
-def test_correlation_is_that_of_a_slow_loop():
-    z1, z2 = features()
-    found = cross_correlation(z1, z2, weights())
-    torch.testing.assert_close(found, slow_correlation(z1, z2, weights().tolist()))
-
-
-def test_the_loss_is_0_for_equal_views_of_independent_dimensions():
-    z = 100 * torch.tensor([[1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]])
-    assert float(barlow_twins_loss(z, z)) == pytest.approx(0, abs=1e-6)
-    assert float(barlow_twins_loss(z, z.flip(1), redundancy=0.1)) == pytest.approx(2.2, abs=1e-3)
 
 
 def test_gradients_are_right_even_where_a_weight_is_0():
@@ -251,67 +169,3 @@ def test_autocast_does_not_touch_the_correlation():
     with torch.autocast("cpu", dtype=torch.bfloat16):
         found = cross_correlation(z1, z2)
     assert torch.equal(found, cross_correlation(z1, z2))
-
-
-def test_barlow_twins_gives_projections_of_both_views():
-    backbone = nn.Sequential(nn.Flatten(), nn.Linear(12, 6))
-    model = BarlowTwins(backbone, 6, hidden=8).eval()
-    first, second = torch.randn(2, 4, 3, 2, 2).unbind(0)
-    z1, z2 = model(first, second)
-    assert torch.equal(z2, model.projector(backbone(second)))
-    assert z1.shape == (4, 8)
-    kinds = [type(part).__name__ for part in model.projector]
-    assert kinds == ["Linear", "BatchNorm1d", "ReLU"] * 2 + ["Linear"]
-
-
-ONE_OF_TWO_PROCESSES = """
-import json, sys
-import torch, torch.distributed as dist
-from softaug.lab.models import barlow_twins_loss
-
-rank, where, given = int(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
-dist.init_process_group("gloo", init_method="file://" + where, rank=rank, world_size=2)
-z1, z2, weights = (torch.tensor(part, dtype=torch.float64) for part in given)
-mine = slice(0, 4) if rank == 0 else slice(4, None)
-weight = torch.eye(3, 5, dtype=torch.float64, requires_grad=True)
-loss = barlow_twins_loss(z1[mine] @ weight.T, z2[mine] @ weight.T, weights[mine])
-loss.backward()
-dist.all_reduce(weight.grad)  # averaged, as DistributedDataParallel does
-print(json.dumps([loss.item(), (weight.grad / 2).tolist()]))
-dist.destroy_process_group()
-"""
-
-
-def test_two_processes_learn_as_one_does_from_the_joined_batch(tmp_path):
-    z1, z2 = features()
-    given = json.dumps([part.tolist() for part in (z1, z2, weights())])
-    command = [sys.executable, "-c", ONE_OF_TWO_PROCESSES]
-    started = [
-        subprocess.Popen(
-            [*command, str(rank), str(tmp_path / "store"), given], stdout=subprocess.PIPE, text=True
-        )
-        for rank in range(2)
-    ]
-    found = [json.loads(process.communicate(timeout=120)[0]) for process in started]
-    weight = torch.eye(3, 5, dtype=torch.float64, requires_grad=True)
-    loss = barlow_twins_loss(z1 @ weight.T, z2 @ weight.T, weights())
-    loss.backward()
-    for value, gradient in found:
-        assert value == pytest.approx(loss.item())
-        torch.testing.assert_close(torch.tensor(gradient, dtype=torch.float64), weight.grad)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((X, X[:2]), r"z2 must have the shape of z1, \[3, 4\]"),
-        ((X[0], X[0]), r"z1 must be a floating-point tensor \[B, D\]"),
-        ((X, X.long()), "z2 must be a floating-point tensor"),
-        ((X, X, torch.ones(3, 1)), r"weights must be a tensor \[B\] .* 3 pairs"),
-        ((X, X, torch.tensor([1.0, -0.5, 1.0])), "weights must be >= 0, got -0.5"),
-        ((X, X, torch.tensor([1.0, math.nan, 1.0])), "weights must be >= 0, got nan"),
-    ],
-)
-def test_bad_input_of_barlow_twins_is_refused(arguments, message):
-    with pytest.raises(ValueError, match=f"cross_correlation: {message}"):
-        cross_correlation(*arguments)

@@ -12,7 +12,7 @@ from PIL import Image
 from tiny_runs import BARLOW, rows, run, tiny_pairs, weights
 
 from softaug import DrawKey, pair_weight
-from softaug.lab.models import SimSiam, barlow_twins_loss, feature_std, simsiam_loss
+from softaug.lab.models.ssl import SimSiam, barlow_twins_loss, feature_std, simsiam_loss
 from softaug.lab.recipes import PretrainRecipe, SimSiamSpec, entries
 from softaug.lab.training import ssl as selfsupervised
 from softaug.lab.training.distributed import DistContext
