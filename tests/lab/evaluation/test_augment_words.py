@@ -69,8 +69,8 @@ def test_a_strength_that_each_sample_has_is_called_its_own():
 
 
 def test_a_strength_that_is_paced_is_that_of_the_first_epoch():
-    augment = Augment(NormalOffsets(0.1), flip=False, pace=Pace("accuracy-line"))
+    augment = Augment(NormalOffsets(0.1), flip=False, pace=Pace("accuracy-hold"))
     assert said(augment) == (
-        "crop (offsets normal, sd 0.1 edges; k = 2; at first, then paced by accuracy-line), "
+        "crop (offsets normal, sd 0.1 edges; k = 2; at first, then paced by accuracy-hold), "
         "hard labels"
     )
