@@ -8,16 +8,10 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, overload
 import torch
 from torch import Generator, Tensor, nn
 
-from softaug.checks import (
-    check_images,
-    check_integers,
-    check_positive,
-    check_whole,
-    describe,
-    refuse,
-)
+from softaug.checks import check_images, check_positive, check_whole, describe, refuse
 from softaug.draws import DrawKey, draw_uniforms, send
-from softaug.label import MixedLabel, SoftLabel, mix_labels
+from softaug.label import MixedLabel, SoftLabel, check_label_batch, mix_labels
+from softaug.pixels import erase
 
 Labels = Tensor | SoftLabel
 
@@ -41,7 +35,7 @@ class BoxParams(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """The random numbers of one batch."""
+    """What is drawn for one batch."""
 
     partner: Tensor  # [B] int64, a permutation
     share: float  # Beta(alpha, alpha)
@@ -83,7 +77,7 @@ class BatchMix(nn.Module, Generic[P], ABC):
     ) -> tuple[Tensor, MixedLabel]:
         """Draw, apply and report in one go; the partners are of the same batch."""
         _check_batch(self.name, images)
-        _check_labels(self.name, images, labels)
+        labels = SoftLabel(*check_label_batch(self.name, labels, len(images)))
         height, width = images.shape[-2:]
         params = self.draw(len(images), height, width, generator=generator, key=key)
         partners = take(images, params.partner)
@@ -161,7 +155,7 @@ class CutMix(BatchMix[BoxParams]):
     """A box of the image shows its partner's pixels (Yun et al. 2019).
 
     The box has 1 - lambda of the area, lambda being Beta(alpha, alpha), and the image's shape;
-    its centre is even over the image, and what reaches over the edge is cut off. The share is
+    its center is even over the image, and what reaches over the edge is cut off. The share is
     that of the pixels which stayed.
 
     >>> images, label = CutMix()(torch.zeros(4, 3, 32, 32), torch.tensor([3, 1, 0, 2]))
@@ -180,11 +174,8 @@ class CutMix(BatchMix[BoxParams]):
         return BoxParams(drawn.partner, torch.full((num,), share), *box)
 
     def _render(self, images: Tensor, partners: Tensor, params: BoxParams) -> Tensor:
-        height, width = images.shape[-2:]
-        rows = _between(params.top, params.bottom, height, images.device)  # [B, H]
-        columns = _between(params.left, params.right, width, images.device)  # [B, W]
-        inside = rows[:, None, :, None] & columns[:, None, None, :]
-        return torch.where(inside, partners, images)
+        top, bottom, left, right = (send(edge, images.device) for edge in params[2:])
+        return erase(images, top, left, bottom - top, right - left, fill=partners)
 
 
 def draw_pairs(
@@ -242,14 +233,8 @@ def take(values: Rows, rows: Tensor | slice) -> Rows:
 def _edges(uniform: float, share: float, length: int) -> tuple[int, int]:
     """First place inside the box and first after it, along one side of the image."""
     half = int(0.5 * math.sqrt(1 - share) * length)
-    centre = int(uniform * length)
-    return max(centre - half, 0), min(centre + half, length)
-
-
-def _between(first: Tensor, last: Tensor, length: int, device: torch.device) -> Tensor:
-    """Which places of a side are in the box, [B, length]."""
-    place = torch.arange(length, device=device)
-    return (place >= send(first, device)[:, None]) & (place < send(last, device)[:, None])
+    center = int(uniform * length)
+    return max(center - half, 0), min(center + half, length)
 
 
 def _check_batch(who: str, images: Any) -> None:
@@ -257,17 +242,6 @@ def _check_batch(who: str, images: Any) -> None:
     if images.ndim != 4:
         remedy = "mix in the training loop or in a collate function"
         refuse(who, "images must be a batch [B, C, H, W]", describe(images), remedy)
-
-
-def _check_labels(who: str, images: Tensor, labels: Any) -> None:
-    if isinstance(labels, MixedLabel):
-        refuse(who, "images can be mixed once", "labels that are mixed already")
-    for part in labels if isinstance(labels, SoftLabel) else (labels,):
-        if not isinstance(part, Tensor) or part.shape != (len(images),):
-            rule = f"labels of {len(images)} images must be [B]"
-            refuse(who, rule, describe(part), "pass class indices or a SoftLabel")
-    label: Any = labels.label if isinstance(labels, SoftLabel) else labels
-    check_integers(who, "labels", label)
 
 
 def _check_pair(who: str, images: Any, partners: Any, params: Any) -> None:

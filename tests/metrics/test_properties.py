@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softaug.metrics import (
-    brier,
     calibration_error,
     calibration_summary,
     class_calibration_error,
@@ -17,7 +16,6 @@ from softaug.metrics import (
     max_calibration_error,
     nll,
     reliability,
-    shift_images,
 )
 
 binnings = st.sampled_from(["width", "mass"])
@@ -77,16 +75,6 @@ def test_debiased_and_class_wise_are_fractions(data, bins, binning) -> None:
     assert 0 <= float(class_calibration_error(probs, labels, bins)) <= most + 1e-6
 
 
-@given(predictions())
-def test_scores_are_within_their_bounds(data) -> None:
-    logits, labels = data
-    assert 0 <= float(brier(logits.softmax(1), labels)) <= 2 + 1e-6
-    assert float(nll(logits, labels)) >= 0
-    errors = [float(error(logits, labels, top)) for top in range(1, logits.shape[1] + 1)]
-    assert errors == sorted(errors, reverse=True)
-    assert errors[-1] == 0
-
-
 @given(predictions(), st.randoms(use_true_random=False))
 def test_order_of_the_samples_does_not_matter(data, random) -> None:
     logits, labels = data
@@ -116,10 +104,3 @@ def test_a_fitted_temperature_is_never_worse_than_none(data) -> None:
     assert 0.01 <= temperature <= 100
     scaled = logits.double() / temperature
     assert float(nll(scaled, labels)) <= float(nll(logits, labels)) + 1e-9
-
-
-@given(st.integers(1, 12), st.integers(1, 12), st.floats(0, 1), st.integers(0, 2**31))
-def test_a_shift_leaves_its_share_to_half_a_row(height, width, share, seed) -> None:
-    generator = torch.Generator().manual_seed(seed)
-    left = shift_images(torch.ones(5, 1, height, width), share, generator).double().mean((1, 2, 3))
-    assert float((left - share).abs().max()) <= 0.5 / height + 1e-9
