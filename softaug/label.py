@@ -120,7 +120,12 @@ def mix_labels(
     """
     labels, kept = check_label_batch("mix_labels", first)
     others, kept_too = check_label_batch("mix_labels", second, len(labels))
-    part = _check_mix_share(share, kept)
+    if not isinstance(share, Tensor):
+        part = torch.full_like(kept, check_share("mix_labels", "share", share))
+    elif share.shape not in ((), kept.shape) or not share.dtype.is_floating_point:
+        refuse("mix_labels", f"share must be a number or [{len(kept)}]", describe(share))
+    else:
+        part = send(share, kept.device).expand(len(kept))
     pairs = (labels, others), (kept, kept_too), (part, 1 - part)
     return MixedLabel(*(torch.stack(pair, dim=1) for pair in pairs))
 
@@ -145,15 +150,6 @@ def check_label_batch(who: str, label: Any, num: int | None = None) -> tuple[Ten
     if not isinstance(kept, Tensor) or kept.shape != labels.shape:
         refuse(who, "retained must be a batch [B] like the labels", describe(kept))
     return labels, kept
-
-
-def _check_mix_share(share: Tensor | float, like: Tensor) -> Tensor:
-    """The first image's share of each sample, [B]."""
-    if not isinstance(share, Tensor):
-        return torch.full_like(like, check_share("mix_labels", "share", share))
-    if share.shape not in ((), like.shape) or not share.dtype.is_floating_point:
-        refuse("mix_labels", f"share must be a number or [{len(like)}]", describe(share))
-    return send(share, like.device).expand(len(like))
 
 
 def _send(part: Any, device: torch.device | str, non_blocking: bool) -> Any:

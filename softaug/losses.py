@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -48,7 +48,6 @@ class _WeightedLoss(nn.Module):
         self.reduction = reduction
         self.validate = validate
         self._softens_target = soften in ("target", "both")
-        self._softens_weight = soften in ("weight", "both")
 
     @property
     def name(self) -> str:
@@ -63,7 +62,12 @@ class _WeightedLoss(nn.Module):
             f"reduction={self.reduction!r}, validate={self.validate}"
         )
 
-    def _reduce(self, loss: Tensor) -> Tensor:
+    def _weigh_and_reduce(self, loss: Tensor, weights: Tensor | None, logits: Tensor) -> Tensor:
+        """Reduce the loss of each sample, [B], times its weight where weights are softened."""
+        if self._validates(logits):
+            _check_finite(self.name, loss, logits)
+        if weights is not None and self.soften in ("weight", "both"):
+            loss = loss * batch_weights(weights, self.weighting)
         if self.reduction == "mean":
             return loss.mean()
         return loss.sum() if self.reduction == "sum" else loss
@@ -126,36 +130,31 @@ class SoftLoss(_WeightedLoss):
 
     def forward(self, logits: Tensor, label: AnyLabel) -> Tensor:
         """Loss of a batch."""
-        parts = _split_label(self.name, logits, label)
+        labels, kept, share = _split_label(self.name, logits, label)
         if self.prior is not None:
             _check_table_fits("prior", self.prior, logits)
         if self.base is not None:
             _check_table_fits("base", self.base.rows, logits)
-        validate = self._validates(logits)
-        if validate:
-            _check_values(logits, parts)
-        log_probs = F.log_softmax(logits, dim=1, dtype=_at_least_float32(logits.dtype))
+        if self._validates(logits):
+            _check_values(logits, labels, kept, share)
+        log_probs = F.log_softmax(logits, dim=1, dtype=_widen(logits.dtype))
         scores = log_probs if self.focal_gamma == 0 else _focal(log_probs, self.focal_gamma)
-        loss = self._divergence(scores, parts)
-        if validate:
-            _check_finite(self.name, loss, logits)
-        if parts.retained is not None and self._softens_weight:
-            weights = confidence(parts.retained, logits.shape[1])
-            if parts.share is not None:
-                weights = blend(weights[:, 0], weights[:, 1], parts.share)
-            loss = loss * batch_weights(weights, self.weighting)
-        return self._reduce(loss)
+        loss = self._divergence(scores, labels, kept if self._softens_target else None, share)
+        weights = None if kept is None else confidence(kept, logits.shape[1])
+        if weights is not None and share is not None:
+            weights = blend(weights[:, 0], weights[:, 1], share)
+        return self._weigh_and_reduce(loss, weights, logits)
 
-    def _divergence(self, scores: Tensor, parts: "LabelParts") -> Tensor:
+    def _divergence(
+        self, scores: Tensor, labels: Tensor, kept: Tensor | None, share: Tensor | None
+    ) -> Tensor:
         """KL(target || prediction) of each sample, [B], given each class's log-probability."""
-        labels, kept, share = parts
-        if not self._softens_target:
-            kept = None
-        one_hot = share is None and self.base is None and not parts.is_dense
+        dense = labels.is_floating_point()
+        one_hot = share is None and self.base is None and not dense
         if one_hot and kept is None and self.label_smoothing == 0:
             return -_pick(scores, labels)
         if kept is None:
-            kept = torch.ones_like(labels[:, 0] if parts.is_dense else labels, dtype=scores.dtype)
+            kept = torch.ones_like(labels[:, 0] if dense else labels, dtype=scores.dtype)
         if one_hot and self.prior is None:
             return _divergence_uniform(scores, labels, kept, self.label_smoothing)
         target = self._build_target(scores, labels, kept, share)
@@ -231,8 +230,7 @@ class SoftBCELoss(_WeightedLoss):
         target, kept = _split_multi_label(self.name, logits, label)
         if self.prior.ndim == 1:
             _check_table_fits("prior", self.prior, logits, self.name)
-        validate = self._validates(logits)
-        if validate:
+        if self._validates(logits):
             _check_within(self.name, "label", target)
             _check_within(self.name, "retained", kept)
         if self._softens_target:
@@ -241,11 +239,7 @@ class SoftBCELoss(_WeightedLoss):
         surprise = F.binary_cross_entropy_with_logits(wide, target, reduction="none")
         negentropy = torch.xlogy(target, target) + torch.xlogy(1 - target, 1 - target)
         loss = (surprise + negentropy).mean(1)
-        if validate:
-            _check_finite(self.name, loss, logits)
-        if self._softens_weight:
-            loss = loss * batch_weights(confidence(kept, num_classes=2), self.weighting)
-        return self._reduce(loss)
+        return self._weigh_and_reduce(loss, confidence(kept, num_classes=2), logits)
 
     def extra_repr(self) -> str:
         one = self.prior.ndim == 0
@@ -277,29 +271,24 @@ def _pick(scores: Tensor, labels: Tensor) -> Tensor:
     return scores.gather(1, labels.unsqueeze(1)).squeeze(1)
 
 
-def _at_least_float32(dtype: torch.dtype) -> torch.dtype:
-    return dtype if dtype == torch.float64 else torch.float32
+def _widen(dtype: torch.dtype) -> torch.dtype:
+    """What is computed with: at least float32."""
+    return torch.promote_types(dtype, torch.float32)
 
 
-class LabelParts(NamedTuple):
-    """A label of any kind, checked and cast: each part [B], or [B, 2] of a `MixedLabel`."""
-
-    labels: Tensor  # probabilities are [B, C]
-    retained: Tensor | None = None  # plain labels have none
-    share: Tensor | None = None  # mixed labels only
-
-    @property
-    def is_dense(self) -> bool:
-        """Whether the labels are probabilities."""
-        return self.labels.is_floating_point()
+LabelParts = tuple[Tensor, Tensor | None, Tensor | None]  # labels, retained, share
 
 
 def _split_label(who: str, logits: Tensor, label: Any) -> LabelParts:
-    """Return the label's parts, each of the right shape and device, in the type to compute with."""
+    """Return a label's parts, each of the right shape and device, in the type to compute with.
+
+    They are [B], or [B, 2] of a `MixedLabel`; probabilities [B, C]. Plain labels have no
+    `retained`, only mixed ones a share.
+    """
     _check_logits(who, logits)
     check_num_classes(who, logits.shape[1])
     if isinstance(label, MixedLabel):
-        return LabelParts(
+        return (
             _check_part(who, logits, "labels", label.labels, "[B, 2]", floating=False),
             _check_part(who, logits, "retained", label.retained, "[B, 2]"),
             _check_part(who, logits, "share", label.share, "[B, 2]"),
@@ -309,8 +298,8 @@ def _split_label(who: str, logits: Tensor, label: Any) -> LabelParts:
     shape = "[B, C]" if dense else "[B]"
     labels = _check_part(who, logits, "label", given, shape, floating=dense)
     if not isinstance(label, SoftLabel):
-        return LabelParts(labels)
-    return LabelParts(labels, _check_part(who, logits, "retained", label.retained, "[B]"))
+        return labels, None, None
+    return labels, _check_part(who, logits, "retained", label.retained, "[B]"), None
 
 
 def _split_multi_label(who: str, logits: Tensor, label: Any) -> tuple[Tensor, Tensor]:
@@ -351,13 +340,14 @@ def _check_part(
         return part.long()
     if not part.dtype.is_floating_point:
         refuse(who, f"{name} must be floating point", describe(part))
-    return part.detach().to(_at_least_float32(logits.dtype))
+    return part.detach().to(_widen(logits.dtype))
 
 
-def _check_values(logits: Tensor, parts: LabelParts) -> None:
+def _check_values(
+    logits: Tensor, labels: Tensor, kept: Tensor | None, share: Tensor | None
+) -> None:
     """Refuse labels that are no class, and shares that are none; waits for the device."""
-    labels, kept, share = parts
-    if parts.is_dense:
+    if labels.is_floating_point():
         _check_within("SoftLoss", "probabilities", labels)
         remedy = "a multi-label problem needs SoftBCELoss"
         _check_sums("the probabilities of each sample must sum to 1", labels, remedy)

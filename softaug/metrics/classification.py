@@ -147,7 +147,9 @@ def ensemble_logits(logits: Sequence[Tensor]) -> Tensor:
     for model in models:
         if model.shape != models[0].shape:
             rule = f"every model's logits must be {list(models[0].shape)} as the first's"
-            refuse("ensemble_logits", rule, describe(model), "predict the same images with every model")
+            refuse(
+                "ensemble_logits", rule, describe(model), "predict the same images with every model"
+            )
     each = torch.stack([model.log_softmax(1) for model in models])
     return each.logsumexp(0) - math.log(len(models))
 
@@ -259,3 +261,8 @@ def sum_by_bin(place: Tensor, values: Tensor, bins: int) -> Tensor:
     """
     wide = values.double()
     return wide.new_zeros(bins).index_add_(0, place, wide)
+
+
+def widen(values: Tensor) -> Tensor:
+    """Return values in at least float32."""
+    return values.to(torch.promote_types(values.dtype, torch.float32))

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from softaug.checks import check_positive, check_whole, refuse
-from softaug.metrics.classification import check_labels, check_matrix
+from softaug.metrics.classification import check_labels, check_matrix, widen
 
 WHO = "knn_accuracy"
 _MOST_SIMILARITIES = 2**24  # at once: 64 MB
@@ -73,4 +73,4 @@ def _vote(known: Tensor, labels: Tensor, asked: Tensor, k: int, temperature: flo
 
 
 def _unit(features: Tensor) -> Tensor:
-    return F.normalize(features.to(torch.promote_types(features.dtype, torch.float32)), dim=1)
+    return F.normalize(widen(features), dim=1)
