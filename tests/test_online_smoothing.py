@@ -129,25 +129,18 @@ def test_nothing_is_read_off_the_cpu():
     loss.base.next_epoch()
 
 
+LOGITS = make_logits()
 BAD = [
     (lambda: OnlineSmoothing(1), "OnlineSmoothing: num_classes must be a whole number >= 2"),
     (lambda: OnlineSmoothing(4, 1.5), "OnlineSmoothing: share must be a number in 0..1"),
-    (lambda: OnlineSmoothing(3).gather(make_logits(), LABELS), "logits must be [B, C] of 3"),
-    (lambda: filled().gather(make_logits(), LABELS[:2]), "one for each of the 6 logits"),
-    (lambda: filled().gather(make_logits(), LABELS.float()), "labels must be integers"),
+    (lambda: OnlineSmoothing(3).gather(LOGITS, LABELS), "logits must be [B, C] of 3 classes"),
+    (lambda: filled().gather(LOGITS, LABELS[:2]), "one for each of the 6 logits"),
+    (lambda: filled().gather(LOGITS, LABELS.float()), "labels must be integers"),
+    (lambda: filled().gather(LOGITS, LABELS + 1), "labels must be in 0..3, got 4"),
     (lambda: SoftLoss(base=0.5), "SoftLoss: base must be an OnlineSmoothing or None, got float"),
-    (
-        lambda: SoftLoss(label_smoothing=0.1, base=filled()),
-        "give label_smoothing or base, not both",
-    ),
-    (
-        lambda: SoftLoss(base=OnlineSmoothing(3))(make_logits(), LABELS),
-        "base must be for the model's 4 classes, got one for 3",
-    ),
-    (
-        lambda: SoftLoss(base=filled())(make_logits().to("meta"), LABELS.to("meta")),
-        "base must be on the logits' device meta, got cpu; move the loss",
-    ),
+    (lambda: SoftLoss(label_smoothing=0.1, base=filled()), "label_smoothing or base, not both"),
+    (lambda: SoftLoss(base=OnlineSmoothing(3))(LOGITS, LABELS), "base must be for the model's 4"),
+    (lambda: SoftLoss(base=filled())(LOGITS.to("meta"), LABELS.to("meta")), "cpu; move the loss"),
 ]
 
 

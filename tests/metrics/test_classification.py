@@ -141,17 +141,10 @@ def test_probabilities_that_do_not_sum_to_one_are_refused() -> None:
         brier(LOGITS, LABELS)
 
 
-@pytest.mark.parametrize(
-    ("labels", "num_classes", "message"),
-    [
-        (torch.tensor([5]), 5, r"in 0\.\.4, got 5"),
-        (torch.tensor([-1]), 5, "got -1"),
-        (torch.tensor([], dtype=torch.long), 5, "non-empty"),
-        ([1, 2], 5, "tensor"),
-        (torch.tensor([0.5]), 5, "integers"),
-        (torch.tensor([0]), 1, "num_classes must be a whole number >= 2"),
-    ],
-)
-def test_bad_labels_are_refused(labels, num_classes, message) -> None:
-    with pytest.raises(ValueError, match=f"class_count: .*{message}"):
-        class_count(labels, num_classes)
+def test_class_counts_have_their_own_number_of_classes() -> None:
+    with pytest.raises(ValueError, match=r"class_count: labels must be in 0\.\.2, got 3"):
+        class_count(LABELS, 3)
+    with pytest.raises(ValueError, match="class_count: labels must be non-empty"):
+        class_count(LABELS[:0], 3)
+    with pytest.raises(ValueError, match="class_count: num_classes must be a whole number >= 2"):
+        class_count(LABELS, 1)

@@ -5,14 +5,6 @@ import torch
 
 from softaug.metrics import knn_accuracy
 
-ANGLES = {0.0: 0, 30.0: 1, 40.0: 1, 180.0: 0}  # of four known features to their classes
-
-
-def at(*degrees, length=1.0):
-    return torch.tensor(
-        [[length * f(math.radians(d)) for f in (math.cos, math.sin)] for d in degrees]
-    )
-
 
 def clouds(num, seed):
     """Three noisy directions in space, with their classes."""
@@ -42,22 +34,6 @@ def test_accuracy_is_that_of_a_slow_loop(k, temperature):
     found = float(knn_accuracy(*data, k=k, temperature=temperature))
     assert 0.4 < found < 0.9
     assert found == pytest.approx(slow_accuracy(*data, k, temperature))
-
-
-@pytest.mark.parametrize(
-    ("k", "temperature", "winner"),
-    [
-        (1, 0.1, 0),  # 0 degrees is nearest to 10
-        (3, 1.0, 1),  # two at 30 and 40 degrees outvote it: e^0.94 + e^0.87 > e^0.98
-        (3, 0.03, 0),  # unless only near ones count: e^32.8 > e^31.3 + e^28.9
-    ],
-)
-def test_votes_by_hand(k, temperature, winner):
-    known, classes = at(*ANGLES), torch.tensor(list(ANGLES.values()))
-    right = [
-        knn_accuracy(known, classes, at(10.0), torch.tensor([c]), k, temperature) for c in (0, 1)
-    ]
-    assert [float(share) for share in right] == [float(winner == 0), float(winner == 1)]
 
 
 def test_neither_lengths_of_features_nor_parts_of_the_work_matter(monkeypatch):

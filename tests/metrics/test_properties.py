@@ -58,14 +58,6 @@ def test_gap_is_at_most_the_calibration_error_and_that_the_maximum(data, bins, b
     assert gap - 1e-9 <= mean <= most + 1e-9 <= 1 + 2e-9
 
 
-@given(predictions(), some_bins)
-def test_finer_bins_of_equal_width_never_show_less(data, bins) -> None:
-    logits, labels = data
-    probs = logits.double().softmax(1)
-    coarse, fine = (float(calibration_error(probs, labels, b)) for b in (bins, bins * 4))
-    assert fine >= coarse - 1e-9
-
-
 @given(predictions(), some_bins, binnings)
 def test_debiased_and_class_wise_are_fractions(data, bins, binning) -> None:
     logits, labels = data

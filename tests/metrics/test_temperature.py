@@ -57,12 +57,6 @@ def test_one_wild_sample_does_not_break_the_search(huge) -> None:
     assert 0.01 <= fit_temperature(logits, labels) <= 100
 
 
-def test_float16_logits_are_fitted_in_float64() -> None:
-    logits, labels = predictions()
-    narrow = logits.half()
-    assert fit_temperature(narrow, labels) == fit_temperature(narrow.double(), labels)
-
-
 def test_applying_keeps_guesses_and_lowers_confidence() -> None:
     logits, labels = predictions()
     cooler = apply_temperature(logits, 2.0)

@@ -43,13 +43,15 @@ def test_those_ahead_get_more_and_those_behind_less(by):
 
 @BY
 def test_scales_stay_within_a_half_and_twice_and_even_out(by):
-    pacer = paced(by, least=1e-3, most=9.0)
+    pacer, narrow = paced(by, least=1e-3, most=9.0), paced(by, least=0.09, most=0.12)
     for epoch in range(40):
         found = after(pacer, LABELS - epoch % 2 < 3)
         assert found.min() >= 0.5
         assert found.max() <= 2
         assert abs(found.log2().mean()) <= 1.01 / DOUBLING
+        after(narrow, LABELS < 5)
     assert found[0] == 2
+    assert (narrow.strengths.min(), narrow.strengths.max()) == (0.09, 0.12)
 
 
 @pytest.mark.parametrize("first", [0.1, 0.25])  # the second has some at the upper limit
@@ -64,13 +66,6 @@ def test_each_settles_at_half_of_its_own(by, first):
             after(pacer, LABELS < 5)
     assert plain.strengths.unique().numel() == 2
     torch.testing.assert_close(settling.strengths, plain.strengths / 2)
-
-
-def test_strengths_stay_within_the_limits_of_the_overall_one():
-    pacer = paced("class", first=0.1, least=0.09, most=0.12)
-    for _ in range(9):
-        after(pacer, LABELS < 5)
-    assert (pacer.strengths.min(), pacer.strengths.max()) == (0.09, 0.12)
 
 
 @pytest.mark.parametrize("rule", [AccuracyHold(0.1), ConfidenceMatch()], ids=repr)
