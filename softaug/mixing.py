@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, overload
+from typing import Any, ClassVar, NamedTuple, TypeVar, overload
 
 import torch
 from torch import Generator, Tensor, nn
@@ -20,18 +20,8 @@ class MixParams(NamedTuple):
     """Whom each image is mixed with, and its own share of the mix."""
 
     partner: Tensor  # [B] int64, a place in the batch
-    share: Tensor  # [B] float32
-
-
-class BoxParams(NamedTuple):
-    """The same with the box that shows the partner: rows top..bottom - 1 and so on."""
-
-    partner: Tensor  # [B] int64
-    share: Tensor  # [B] float32, of the pixels outside the box
-    top: Tensor  # each [B] int64
-    bottom: Tensor
-    left: Tensor
-    right: Tensor
+    share: Tensor  # [B] float32; of CutMix, of the pixels outside the box
+    box: Tensor | None = None  # [B, 4] int64, of CutMix: rows top..bottom - 1, left..right - 1
 
 
 class Draw(NamedTuple):
@@ -42,11 +32,10 @@ class Draw(NamedTuple):
     spare: tuple[float, float]  # uniform in (0, 1)
 
 
-P = TypeVar("P", MixParams, BoxParams)
-Rows = TypeVar("Rows", bound=Tensor | SoftLabel | MixParams | BoxParams)
+Rows = TypeVar("Rows", bound=Tensor | SoftLabel | MixParams)
 
 
-class BatchMix(nn.Module, Generic[P], ABC):
+class BatchMix(nn.Module, ABC):
     """Base of `Mixup` and `CutMix`: `mix(images, labels) -> (images, MixedLabel)`.
 
     Takes a batch [B, C, H, W], uint8 or float, on any device, and labels [B] or a `SoftLabel`.
@@ -92,7 +81,7 @@ class BatchMix(nn.Module, Generic[P], ABC):
         *,
         generator: Generator | None = None,
         key: DrawKey | None = None,
-    ) -> P:
+    ) -> MixParams:
         """Parameters for `num` images of this size, each field [num], on the CPU."""
         for name, value in (("height", height), ("width", width)):
             check_whole(self.name, name, value, least=1)
@@ -100,10 +89,10 @@ class BatchMix(nn.Module, Generic[P], ABC):
         return self._params(drawn, height, width)
 
     @overload
-    def apply(self, images: Tensor, partners: Tensor, params: P) -> Tensor: ...
+    def apply(self, images: Tensor, partners: Tensor, params: MixParams) -> Tensor: ...
 
     @overload
-    def apply(self, images: Callable[[nn.Module], Any]) -> "BatchMix[P]": ...
+    def apply(self, images: Callable[[nn.Module], Any]) -> "BatchMix": ...
 
     def apply(self, images: Any, partners: Any = None, params: Any = None) -> Any:
         """Mix `images` with `partners`, which stand in the same order; no randomness.
@@ -115,23 +104,23 @@ class BatchMix(nn.Module, Generic[P], ABC):
         _check_pair(self.name, images, partners, params)
         return self._render(images, partners, params)
 
-    def report(self, first: Labels, second: Labels, params: P) -> MixedLabel:
+    def report(self, first: Labels, second: Labels, params: MixParams) -> MixedLabel:
         """The labels of the mix; `second` are the partners', in the same order."""
         return mix_labels(first, second, params.share)
 
     @abstractmethod
-    def _params(self, drawn: Draw, height: int, width: int) -> P:
+    def _params(self, drawn: Draw, height: int, width: int) -> MixParams:
         """Parameters from the numbers drawn for a batch."""
 
     @abstractmethod
-    def _render(self, images: Tensor, partners: Tensor, params: P) -> Tensor:
+    def _render(self, images: Tensor, partners: Tensor, params: MixParams) -> Tensor:
         """The images [B, C, H, W] as `params` say."""
 
     def extra_repr(self) -> str:
         return f"alpha={self.alpha}"
 
 
-class Mixup(BatchMix[MixParams]):
+class Mixup(BatchMix):
     """Weighted mean of two images (Zhang et al. 2018); the share is Beta(alpha, alpha).
 
     uint8 images are rounded to the nearest grey level.
@@ -151,7 +140,7 @@ class Mixup(BatchMix[MixParams]):
         return mix_values(images, partners, params.share)
 
 
-class CutMix(BatchMix[BoxParams]):
+class CutMix(BatchMix):
     """A box of the image shows its partner's pixels (Yun et al. 2019).
 
     The box has 1 - lambda of the area, lambda being Beta(alpha, alpha), and the image's shape;
@@ -165,16 +154,17 @@ class CutMix(BatchMix[BoxParams]):
 
     purpose = 33
 
-    def _params(self, drawn: Draw, height: int, width: int) -> BoxParams:
+    def _params(self, drawn: Draw, height: int, width: int) -> MixParams:
         top, bottom = _edges(drawn.spare[0], drawn.share, height)
         left, right = _edges(drawn.spare[1], drawn.share, width)
         share = 1 - (bottom - top) * (right - left) / (height * width)
         num = len(drawn.partner)
-        box = (torch.full((num,), edge) for edge in (top, bottom, left, right))
-        return BoxParams(drawn.partner, torch.full((num,), share), *box)
+        box = torch.tensor([top, bottom, left, right]).expand(num, 4)
+        return MixParams(drawn.partner, torch.full((num,), share), box)
 
-    def _render(self, images: Tensor, partners: Tensor, params: BoxParams) -> Tensor:
-        top, bottom, left, right = (send(edge, images.device) for edge in params[2:])
+    def _render(self, images: Tensor, partners: Tensor, params: MixParams) -> Tensor:
+        assert params.box is not None, "CutMix has drawn one"
+        top, bottom, left, right = send(params.box, images.device).unbind(1)
         return erase(images, top, left, bottom - top, right - left, fill=partners)
 
 
@@ -227,7 +217,8 @@ def take(values: Rows, rows: Tensor | slice) -> Rows:
         index = send(rows, values.device) if isinstance(rows, Tensor) else rows
         return values[index]  # type: ignore[return-value]
     fields: Any = values
-    return type(values)(*(take(field, rows) for field in fields))
+    taken: list[Any] = [None if field is None else take(field, rows) for field in fields]
+    return type(values)(*taken)
 
 
 def _edges(uniform: float, share: float, length: int) -> tuple[int, int]:

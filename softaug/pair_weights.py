@@ -42,11 +42,7 @@ def pair_weight(
 
 
 def pair_iou(boxes_a: Tensor, boxes_b: Tensor) -> Tensor:
-    """Area that two boxes share / area that they cover, [B]: 1 for equal boxes, 0 for disjoint.
-
-    >>> pair_iou(torch.tensor([[0, 0, 2, 2]]), torch.tensor([[1, 0, 3, 2]]))
-    tensor([0.3333])
-    """
+    """Area that two boxes share / area that they cover, [B]: 1 for equal boxes, 0 for disjoint."""
     first, second = _check_boxes("boxes_a", boxes_a), _check_boxes("boxes_b", boxes_b)
     if first.shape != second.shape:
         rule = "boxes_a and boxes_b must hold a box for each pair"

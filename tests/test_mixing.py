@@ -6,7 +6,7 @@ from scipy import stats
 from torchvision.transforms import v2
 
 from softaug import CutMix, DrawKey, MixedLabel, Mixup, SoftLabel
-from softaug.mixing import BoxParams, Draw, MixParams, take
+from softaug.mixing import Draw, MixParams, take
 
 NUM, HEIGHT, WIDTH = 6, 7, 10
 KEY = DrawKey(seed=3, epoch=1, index=17)
@@ -27,7 +27,7 @@ def every(value):
 
 def box(top, bottom, left, right, partner=ROLLED):
     share = 1 - (bottom - top) * (right - left) / (HEIGHT * WIDTH)
-    return BoxParams(partner, every(share), *map(every, (top, bottom, left, right)))
+    return MixParams(partner, every(share), torch.tensor([[top, bottom, left, right]] * NUM))
 
 
 def draw(mix, num=NUM, **changes):
@@ -35,9 +35,10 @@ def draw(mix, num=NUM, **changes):
 
 
 def draws(mix, num=300, height=HEIGHT, width=WIDTH):
-    """The first row of the parameters of many steps."""
+    """The shares, and the boxes if there are any, of many steps."""
     found = [mix.draw(2, height, width, key=KEY._replace(index=step)) for step in range(num)]
-    return [torch.stack([field[0] for field in fields]) for fields in zip(*found, strict=True)]
+    boxes = [params.box[0] for params in found if params.box is not None]
+    return torch.stack([params.share[0] for params in found]), boxes
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 1.0])
@@ -78,8 +79,8 @@ def test_each_sample_may_have_a_share_and_a_box_of_its_own():
     partner, share = torch.tensor([0, 1]), torch.tensor([0.25, 0.75])
     mixed = Mixup().apply(ones, zeros, MixParams(partner, share))
     assert mixed.mean((1, 2, 3)).tolist() == [0.25, 0.75]
-    edges = ([0, 1], [2, 2], [0, 1], [1, 2])  # the left column; the last pixel
-    params = BoxParams(partner, torch.tensor([0.5, 0.75]), *map(torch.tensor, edges))
+    edges = torch.tensor([[0, 2, 0, 1], [1, 2, 1, 2]])  # the left column; the last pixel
+    params = MixParams(partner, torch.tensor([0.5, 0.75]), edges)
     assert CutMix().apply(ones, zeros, params).flatten(1).tolist() == [[0, 1, 0, 1], [1, 1, 1, 0]]
 
 
@@ -108,7 +109,7 @@ def test_the_share_is_that_of_the_first_images_pixels(mix):
 def test_a_key_or_the_state_of_a_generator_names_the_draw(mix):
     first = draw(mix, 64)
     for index in (17, torch.tensor(17)):
-        assert all(map(torch.equal, draw(mix, 64, index=index), first))
+        assert all(map(torch.equal, draw(mix, 64, index=index)[:2], first))
     for change in ({"seed": 4}, {"epoch": 2}, {"index": 18}, {"stream": 1}):
         assert not torch.equal(draw(mix, 64, **change).partner, first.partner)
     states = [torch.Generator().manual_seed(5) for _ in range(2)]
@@ -129,12 +130,12 @@ def test_mixup_and_cutmix_draw_even_permutations_apart_from_one_key():
 
 @pytest.mark.parametrize("alpha", [0.2, 8.0])
 def test_mixups_share_follows_the_beta_law(alpha):
-    _, share = draws(Mixup(alpha))
+    share, _ = draws(Mixup(alpha))
     assert stats.kstest(share.numpy(), "beta", args=(alpha, alpha)).pvalue > 0.01
 
 
 def test_a_tiny_alpha_leaves_images_whole():
-    _, share = draws(Mixup(1e-5), num=200)
+    share, _ = draws(Mixup(1e-5), num=200)
     assert set(share.tolist()) == {0.0, 1.0}
     assert share.mean().item() == pytest.approx(0.5, abs=4 * 0.5 / math.sqrt(200))
 
@@ -148,12 +149,13 @@ def test_a_tiny_alpha_leaves_images_whole():
 )
 def test_boxes_equal_values_worked_by_hand(spare, edges, share):
     params = CutMix()._params(Draw(torch.tensor([1, 0]), 0.75, spare), height=8, width=16)
-    assert [field.tolist() for field in params[2:]] == [[edge, edge] for edge in edges]
+    assert params.box.tolist() == [list(edges)] * 2
     assert params.share.tolist() == [share, share]
 
 
 def test_boxes_have_the_images_shape_an_even_center_and_an_exact_share():
-    _, share, top, bottom, left, right = draws(CutMix(1.0), num=500, height=400, width=800)
+    share, boxes = draws(CutMix(1.0), num=500, height=400, width=800)
+    top, bottom, left, right = torch.stack(boxes).unbind(1)
     area = (bottom - top) * (right - left) / (400 * 800)
     torch.testing.assert_close(share, 1 - area)
     assert bool(((top >= 0) & (bottom <= 400) & (left >= 0) & (right <= 800)).all())

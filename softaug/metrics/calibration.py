@@ -100,9 +100,8 @@ def class_calibration_error(probs: Tensor, labels: Tensor, bins: int = 15) -> Te
     >>> class_calibration_error(probs, torch.tensor([0, 0]))
     tensor(0.2500, dtype=torch.float64)
     """
-    who = "class_calibration_error"
-    probs, labels = check_probs(who, probs, labels)
-    _check_bins(who, bins, "width")
+    probs, labels = check_probs("class_calibration_error", probs, labels)
+    _check_bins("class_calibration_error", bins, "width")
     sure, num_classes = widen(probs), probs.shape[1]
     own = sure.gather(1, labels[:, None])[:, 0]
     cell = labels * bins + assign_bins(own, bins, "width")
@@ -167,12 +166,7 @@ def sum_gaps(means: Tensor) -> Tensor:
 
 
 def debiased_square(found: Reliability) -> Tensor:
-    """Unbiased estimate of the mean squared gap of the bins; it may be below 0.
-
-    >>> one = torch.tensor([2]), torch.tensor([0.5]), torch.tensor([0.5])
-    >>> debiased_square(Reliability(torch.tensor([0.0, 1.0]), *one))
-    tensor(-0.2500)
-    """
+    """Estimate the mean squared gap of the bins without bias; it may be below 0."""
     spread = found.accuracy * (1 - found.accuracy) / (found.count - 1).clamp_min(1)
     square = (found.confidence - found.accuracy) ** 2 - spread
     several = found.count > 1

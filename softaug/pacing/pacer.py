@@ -85,7 +85,7 @@ class Pacer:
             refuse("Pacer", "rule must be a rule of softaug.pacing", describe(rule), remedy)
         self.rule = rule
         self._k = transform.k if isinstance(transform.k, Paced) else None
-        if self._k is not None and not rule.finds_k:
+        if self._k is not None and not getattr(rule, "finds_k", False):
             remedy = "use ConfidenceMatch, or give the transform a k"
             refuse("Pacer", 'k "auto" must have a rule that finds one', rule, remedy)
         self._groups = _build_groups(by, num, rule, factor)

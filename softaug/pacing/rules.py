@@ -33,11 +33,10 @@ class GroupMeans(NamedTuple):
 
 @runtime_checkable
 class Rule(Protocol):
-    """A strength rises after an epoch whose lead is above 0, and falls if it is below."""
+    """A strength rises after an epoch whose lead is above 0, and falls if it is below.
 
-    @property
-    def finds_k(self) -> bool:
-        """Whether a k that is "auto" is fitted."""
+    One with the attribute `finds_k = True` is for a k that is "auto", too.
+    """
 
     def lead(self, stats: EpochStats) -> float:
         """How far training is ahead, as a share of the images or a probability."""
@@ -58,7 +57,8 @@ class AccuracyHold:
     None is half of them, but no later than the 20th: by then a network begins to know its images
     by heart. Until then a strength stays. From then on accuracy is held there: whatever the
     network learns is spent on going farther. Nothing is said about how high an accuracy is, so
-    the rule is the same for 10 classes and for 1,000, for few epochs and for many.
+    the rule is the same for 10 classes and for 1,000, for few epochs and for many. It finds no k:
+    near crops, half of the time, tell nothing of it.
 
     >>> stats = EpochStats(0.75, 0.1, 0.7, 0.6, 1.0, past_accuracy=(0.4, 0.6))
     >>> round(AccuracyHold(since=0.5).lead(stats), 3)  # the third of four
@@ -66,7 +66,6 @@ class AccuracyHold:
     """
 
     since: float | None = None
-    finds_k: ClassVar[bool] = False  # near crops, half of the time, tell nothing of k
 
     def __post_init__(self) -> None:
         if self.since is not None:

@@ -13,7 +13,6 @@ class Line:
     """Ahead while accuracy is above a line from chance to `goal`."""
 
     goal: float = 0.95
-    finds_k = False
 
     def lead(self, stats):
         return stats.accuracy - stats.chance - (self.goal - stats.chance) * stats.progress

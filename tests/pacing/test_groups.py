@@ -147,7 +147,6 @@ def test_a_state_saved_within_an_epoch_goes_on_to_the_same_strengths(by):
 class Plain:
     """A rule that tells nobody apart."""
 
-    finds_k = False
     lead = Line.lead
 
 
