@@ -131,13 +131,16 @@ class SoftLoss(_WeightedLoss):
     def forward(self, logits: Tensor, label: AnyLabel) -> Tensor:
         """Loss of a batch."""
         labels, kept, share = _split_label(self.name, logits, label)
+        check_num_classes(self.name, logits.shape[1])
         if self.prior is not None:
             _check_table_fits("prior", self.prior, logits)
         if self.base is not None:
             _check_table_fits("base", self.base.rows, logits)
         if self._validates(logits):
             _check_values(logits, labels, kept, share)
-        log_probs = F.log_softmax(logits, dim=1, dtype=_widen(logits.dtype))
+        log_probs = F.log_softmax(
+            logits, dim=1, dtype=torch.promote_types(logits.dtype, torch.float32)
+        )
         scores = log_probs if self.focal_gamma == 0 else _focal(log_probs, self.focal_gamma)
         loss = self._divergence(scores, labels, kept if self._softens_target else None, share)
         weights = None if kept is None else confidence(kept, logits.shape[1])
@@ -227,7 +230,11 @@ class SoftBCELoss(_WeightedLoss):
 
     def forward(self, logits: Tensor, label: Tensor | SoftLabel) -> Tensor:
         """Loss of a batch."""
-        target, kept = _split_multi_label(self.name, logits, label)
+        target, kept, _ = _split_label(self.name, logits, label)
+        if isinstance(label, MixedLabel) or not target.is_floating_point():
+            rule = "label must be a tensor [B, C], or a SoftLabel with one"
+            refuse(self.name, rule, type(label).__name__)
+        kept = target.new_ones(len(target)) if kept is None else kept
         if self.prior.ndim == 1:
             _check_table_fits("prior", self.prior, logits, self.name)
         if self._validates(logits):
@@ -271,11 +278,6 @@ def _pick(scores: Tensor, labels: Tensor) -> Tensor:
     return scores.gather(1, labels.unsqueeze(1)).squeeze(1)
 
 
-def _widen(dtype: torch.dtype) -> torch.dtype:
-    """What is computed with: at least float32."""
-    return torch.promote_types(dtype, torch.float32)
-
-
 LabelParts = tuple[Tensor, Tensor | None, Tensor | None]  # labels, retained, share
 
 
@@ -285,8 +287,10 @@ def _split_label(who: str, logits: Tensor, label: Any) -> LabelParts:
     They are [B], or [B, 2] of a `MixedLabel`; probabilities [B, C]. Plain labels have no
     `retained`, only mixed ones a share.
     """
-    _check_logits(who, logits)
-    check_num_classes(who, logits.shape[1])
+    if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) == 0:
+        refuse(who, "logits must be a non-empty [B, C]", describe(logits))
+    if not logits.dtype.is_floating_point:
+        refuse(who, "logits must be floating point", describe(logits))
     if isinstance(label, MixedLabel):
         return (
             _check_part(who, logits, "labels", label.labels, "[B, 2]", floating=False),
@@ -300,23 +304,6 @@ def _split_label(who: str, logits: Tensor, label: Any) -> LabelParts:
     if not isinstance(label, SoftLabel):
         return labels, None, None
     return labels, _check_part(who, logits, "retained", label.retained, "[B]"), None
-
-
-def _split_multi_label(who: str, logits: Tensor, label: Any) -> tuple[Tensor, Tensor]:
-    """Return labels [B, C] and what is retained of them, [B]."""
-    _check_logits(who, logits)
-    if isinstance(label, MixedLabel):
-        refuse(who, "label must be a SoftLabel or a tensor [B, C]", "a MixedLabel")
-    labels, kept = label if isinstance(label, SoftLabel) else (label, logits.new_ones(len(logits)))
-    labels = _check_part(who, logits, "label", labels, "[B, C]")
-    return labels, _check_part(who, logits, "retained", kept, "[B]")
-
-
-def _check_logits(who: str, logits: Any) -> None:
-    if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) == 0:
-        refuse(who, "logits must be a non-empty [B, C]", describe(logits))
-    if not logits.dtype.is_floating_point:
-        refuse(who, "logits must be floating point", describe(logits))
 
 
 _VALUES = {"[B]": "one value", "[B, 2]": "two values", "[B, C]": "one value a class"}
@@ -340,7 +327,7 @@ def _check_part(
         return part.long()
     if not part.dtype.is_floating_point:
         refuse(who, f"{name} must be floating point", describe(part))
-    return part.detach().to(_widen(logits.dtype))
+    return part.detach().to(torch.promote_types(logits.dtype, torch.float32))
 
 
 def _check_values(
@@ -382,11 +369,12 @@ def _check_sums(rule: str, rows: Tensor, remedy: str = "") -> None:
 
 def _check_finite(who: str, loss: Tensor, logits: Tensor) -> None:
     """Refuse a loss with an infinite or missing value, naming the first sample."""
-    if math.isfinite(loss.detach().sum()):  # no sum of infinities or NaNs is finite; cheapest
+    loss = loss.detach()
+    if math.isfinite(loss.sum()):  # no sum of infinities or NaNs is finite; cheapest
         return
-    if bool(loss.detach().isfinite().all()):  # the sum alone overflowed
+    if bool(loss.isfinite().all()):  # the sum alone overflowed
         return
-    sample = int((~loss.detach().isfinite()).nonzero()[0])
+    sample = int((~loss.isfinite()).nonzero()[0])
     row = logits[sample].detach()
     got = f"logits from {float(row.min())} to {float(row.max())} (sample {sample})"
     refuse(who, "the loss of every sample must be finite", got)

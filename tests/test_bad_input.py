@@ -136,7 +136,8 @@ LOSSES = [
     (mixed(share=MIXED.share * WHOLE[:2] / 2), "sum to 1, got [0.25, 0.25] (sample 0)"),
     (lambda: SoftBCELoss()(torch.zeros(3, 4), torch.full((3, 4), 1.5)), "label must be in [0, 1]"),
     (lambda: SoftBCELoss()(torch.zeros(3, 4), torch.ones(3, 5)), "label must be a tensor [B, C]"),
-    (lambda: SoftBCELoss()(torch.zeros(3, 4), MIXED), "got a MixedLabel"),
+    (lambda: SoftBCELoss()(torch.zeros(3, 4), MIXED), "got MixedLabel"),
+    (lambda: SoftBCELoss()(torch.zeros(3, 4), LABELS), "label must be a tensor [B, C], or a Soft"),
 ]
 TRANSFORMS = [
     (crop(labels=LABELS[:2]), "SoftCrop: labels of 3 images must be [B], got int64 tensor of shap"),

@@ -183,13 +183,6 @@ def test_undistributed_soft_target_has_the_gradient_of_the_soft_weight():
     assert not torch.isclose(soft_target(logits).sum(), soft_weight(logits))
 
 
-def test_batch_mean_is_what_broadcasting_the_releases_weight_gives():
-    logits = make_logits()
-    divergence = SoftLoss("target", reduction="none")(logits, SOFT)
-    broadcast = (SOFT.confidence(CLASSES)[:, None] * divergence).mean()  # [B, 1] * [B]
-    torch.testing.assert_close(SoftLoss(weighting="batch_mean")(logits, SOFT), broadcast)
-
-
 EXTREMES = torch.tensor([[1e4, -1e4, 0.0], [-1e4, 1e4, 0.0], [1e4, 1e4, 1e4], [30.0, 0.0, 0.0]])
 
 

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from softaug.metrics import (
     calibration_error,
     calibration_summary,
-    class_calibration_error,
     confidence_gap,
     confusion_matrix,
     error,
@@ -56,15 +55,6 @@ def test_gap_is_at_most_the_calibration_error_and_that_the_maximum(data, bins, b
     mean = float(calibration_error(probs, labels, bins, binning))
     most = float(max_calibration_error(probs, labels, bins, binning))
     assert gap - 1e-9 <= mean <= most + 1e-9 <= 1 + 2e-9
-
-
-@given(predictions(), some_bins, binnings)
-def test_debiased_and_class_wise_are_fractions(data, bins, binning) -> None:
-    logits, labels = data
-    probs = logits.softmax(1)
-    assert 0 <= float(calibration_error(probs, labels, bins, binning, debias=True)) <= 1
-    most = 2 / probs.shape[1]  # a row's probabilities and its label are both 1 in all
-    assert 0 <= float(class_calibration_error(probs, labels, bins)) <= most + 1e-6
 
 
 @given(predictions(), st.randoms(use_true_random=False))
