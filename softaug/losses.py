@@ -47,7 +47,6 @@ class _WeightedLoss(nn.Module):
         self.weighting = weighting
         self.reduction = reduction
         self.validate = validate
-        self._softens_target = soften in ("target", "both")
 
     @property
     def name(self) -> str:
@@ -138,11 +137,11 @@ class SoftLoss(_WeightedLoss):
             _check_table_fits("base", self.base.rows, logits)
         if self._validates(logits):
             _check_values(logits, labels, kept, share)
-        log_probs = F.log_softmax(
-            logits, dim=1, dtype=torch.promote_types(logits.dtype, torch.float32)
-        )
+        wide = torch.promote_types(logits.dtype, torch.float32)
+        log_probs = F.log_softmax(logits, dim=1, dtype=wide)
         scores = log_probs if self.focal_gamma == 0 else _focal(log_probs, self.focal_gamma)
-        loss = self._divergence(scores, labels, kept if self._softens_target else None, share)
+        softens_target = self.soften in ("target", "both")
+        loss = self._divergence(scores, labels, kept if softens_target else None, share)
         weights = None if kept is None else confidence(kept, logits.shape[1])
         if weights is not None and share is not None:
             weights = blend(weights[:, 0], weights[:, 1], share)
@@ -240,7 +239,7 @@ class SoftBCELoss(_WeightedLoss):
         if self._validates(logits):
             _check_within(self.name, "label", target)
             _check_within(self.name, "retained", kept)
-        if self._softens_target:
+        if self.soften in ("target", "both"):
             target = soften_target(target, kept, self.prior.to(kept.dtype))
         wide = logits.to(kept.dtype)
         surprise = F.binary_cross_entropy_with_logits(wide, target, reduction="none")
@@ -278,14 +277,12 @@ def _pick(scores: Tensor, labels: Tensor) -> Tensor:
     return scores.gather(1, labels.unsqueeze(1)).squeeze(1)
 
 
-LabelParts = tuple[Tensor, Tensor | None, Tensor | None]  # labels, retained, share
+def _split_label(
+    who: str, logits: Tensor, label: Any
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Return labels, `retained` and share, checked and in the type to compute with.
 
-
-def _split_label(who: str, logits: Tensor, label: Any) -> LabelParts:
-    """Return a label's parts, each of the right shape and device, in the type to compute with.
-
-    They are [B], or [B, 2] of a `MixedLabel`; probabilities [B, C]. Plain labels have no
-    `retained`, only mixed ones a share.
+    Each is [B], or [B, 2] of a `MixedLabel`, which alone has shares; probabilities are [B, C].
     """
     if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) == 0:
         refuse(who, "logits must be a non-empty [B, C]", describe(logits))
