@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from softaug import SoftBCELoss, SoftLabel, SoftLoss
@@ -255,6 +255,7 @@ def cases(draw):
     return logits, SoftLabel(labels, kept), loss
 
 
+@settings(max_examples=25)
 @given(cases())
 def test_loss_is_not_negative_and_the_gradient_of_a_sample_sums_to_zero(case):
     logits, label, loss = case
@@ -266,6 +267,7 @@ def test_loss_is_not_negative_and_the_gradient_of_a_sample_sums_to_zero(case):
     torch.testing.assert_close(wide.sum(1), torch.zeros(len(logits)).double())
 
 
+@settings(max_examples=25)
 @given(cases(), st.randoms(use_true_random=False))
 def test_loss_follows_reordered_samples_and_renamed_classes(case, random):
     logits, label, loss = case

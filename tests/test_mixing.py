@@ -122,8 +122,8 @@ def test_a_key_or_the_state_of_a_generator_names_the_draw(mix):
 
 def test_mixup_and_cutmix_draw_even_permutations_apart_from_one_key():
     assert not torch.equal(*(draw(mix, 64).partner for mix in (Mixup(), CutMix())))
-    found = torch.stack([draw(Mixup(), 4, index=step).partner for step in range(400)])
-    assert torch.equal(found.sort(1).values, torch.arange(4).expand(400, 4))
+    found = torch.stack([draw(Mixup(), 4, index=step).partner for step in range(300)])
+    assert torch.equal(found.sort(1).values, torch.arange(4).expand(300, 4))
     counts = torch.stack([(found == image).sum(0) for image in range(4)])
     assert stats.chisquare(counts.flatten()).pvalue > 0.01
 
@@ -154,15 +154,17 @@ def test_boxes_equal_values_worked_by_hand(spare, edges, share):
 
 
 def test_boxes_have_the_images_shape_an_even_center_and_an_exact_share():
-    share, boxes = draws(CutMix(1.0), num=500, height=400, width=800)
+    share, boxes = draws(CutMix(0.2), num=400, height=400, width=800)
     top, bottom, left, right = torch.stack(boxes).unbind(1)
     area = (bottom - top) * (right - left) / (400 * 800)
     torch.testing.assert_close(share, 1 - area)
     assert bool(((top >= 0) & (bottom <= 400) & (left >= 0) & (right <= 800)).all())
     whole = (top > 0) & (bottom < 400) & (left > 0) & (right < 800)
     ratio = ((right - left) / (bottom - top))[whole & (share < 0.99)]
+    assert len(ratio) > 10
     assert bool(((ratio - 2).abs() < 0.1).all())
     center = ((left + right) / 2)[(share > 0.999) & (share < 1)]  # tiny ones are seldom cut
+    assert len(center) > 10
     assert stats.kstest(center.numpy() / 800, "uniform").pvalue > 0.01
 
 

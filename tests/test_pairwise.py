@@ -99,10 +99,9 @@ def test_neither_a_mix_nor_a_soft_transform_follows_a_mix(transform):
         transform(inputs.view(NUM, 3, 12, 12), label)
 
 
-@pytest.mark.parametrize("name", ["soften=none", "all"])
-def test_a_compiled_loss_of_mixed_labels_is_one_graph_and_equals_eager(name):
+def test_a_compiled_loss_of_mixed_labels_is_one_graph_and_equals_eager():
     torch.compiler.reset()
-    loss, (inputs, label) = make_loss(**LOSSES[name]), make_batch(SoftCrop(), CutMix())
+    loss, (inputs, label) = make_loss(**LOSSES["all"]), make_batch(SoftCrop(), CutMix())
     compiled = torch.compile(loss, backend="aot_eager", fullgraph=True)
     logits = inputs[:, :CLASSES].clone().requires_grad_()
     found, expected = compiled(logits, label), loss(logits, label)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from softaug.metrics import (
@@ -34,6 +34,7 @@ def predictions(draw):
     return logits.to(draw(st.sampled_from([torch.float32, torch.float64]))), labels
 
 
+@settings(max_examples=25)
 @given(predictions(), some_bins, binnings)
 def test_every_sample_is_in_exactly_one_bin(data, bins, binning) -> None:
     logits, labels = data
@@ -47,6 +48,7 @@ def test_every_sample_is_in_exactly_one_bin(data, bins, binning) -> None:
     assert bool((found.edges.diff() >= 0).all())
 
 
+@settings(max_examples=25)
 @given(predictions(), some_bins, binnings)
 def test_gap_is_at_most_the_calibration_error_and_that_the_maximum(data, bins, binning) -> None:
     logits, labels = data
@@ -57,6 +59,7 @@ def test_gap_is_at_most_the_calibration_error_and_that_the_maximum(data, bins, b
     assert gap - 1e-9 <= mean <= most + 1e-9 <= 1 + 2e-9
 
 
+@settings(max_examples=25)
 @given(predictions(), st.randoms(use_true_random=False))
 def test_order_of_the_samples_does_not_matter(data, random) -> None:
     logits, labels = data
@@ -70,6 +73,7 @@ def test_order_of_the_samples_does_not_matter(data, random) -> None:
     )
 
 
+@settings(max_examples=25)
 @given(predictions())
 def test_repeating_every_sample_changes_no_plain_figure(data) -> None:
     logits, labels = data
@@ -79,6 +83,7 @@ def test_repeating_every_sample_changes_no_plain_figure(data) -> None:
         assert after[key] == pytest.approx(before[key], abs=1e-9)
 
 
+@settings(max_examples=25)
 @given(predictions())
 def test_a_fitted_temperature_is_never_worse_than_none(data) -> None:
     logits, labels = data
