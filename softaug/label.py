@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from softaug.checks import check_integers, check_share, describe, refuse
+from softaug.checks import check_inside, check_integers, check_share, describe, refuse
+from softaug.draws import has_float64, send
 from softaug.softening import confidence, soft_target, soften_target, uniform_prior
 
 
@@ -58,12 +59,7 @@ class SoftLabel(NamedTuple):
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> SoftLabel:
         """The same batch of labels on `device`; one sample's numbers stay as they are."""
-        label, kept = self
-        if isinstance(label, Tensor):
-            label = _send(label, device, non_blocking)
-        if isinstance(kept, Tensor):
-            kept = _send(kept, device, non_blocking)
-        return SoftLabel(label, kept)
+        return SoftLabel(*(_send(part, device, non_blocking) for part in self))
 
 
 class MixedLabel(NamedTuple):
@@ -122,16 +118,16 @@ def mix_labels(
     tensor([[0.7500, 0.2500],
             [0.7500, 0.2500]])
     """
-    (labels, kept), (others, kept_too) = _check_batch(first), _check_batch(second)
-    if labels.shape != others.shape:
-        rule = "the two labels must be of equally many samples"
-        refuse("mix_labels", rule, f"{len(labels)} and {len(others)}")
-    part = _check_mix_share(share, kept)
-    return MixedLabel(
-        torch.stack([labels, others], dim=1),
-        torch.stack([kept, kept_too], dim=1),
-        torch.stack([part, 1 - part], dim=1),
-    )
+    labels, kept = check_label_batch("mix_labels", first)
+    others, kept_too = check_label_batch("mix_labels", second, len(labels))
+    if not isinstance(share, Tensor):
+        part = torch.full_like(kept, check_share("mix_labels", "share", share))
+    elif share.shape not in ((), kept.shape) or not share.dtype.is_floating_point:
+        refuse("mix_labels", f"share must be a number or [{len(kept)}]", describe(share))
+    else:
+        part = send(share, kept.device).expand(len(kept))
+    pairs = (labels, others), (kept, kept_too), (part, 1 - part)
+    return MixedLabel(*(torch.stack(pair, dim=1) for pair in pairs))
 
 
 def blend(first: Tensor, second: Tensor, share: Tensor) -> Tensor:
@@ -140,37 +136,35 @@ def blend(first: Tensor, second: Tensor, share: Tensor) -> Tensor:
     return one * first + other * second
 
 
-def _check_batch(label: SoftLabel | Tensor) -> tuple[Tensor, Tensor]:
-    """Labels and what is retained of them, each [B]."""
+def check_label_batch(who: str, label: Any, num: int | None = None) -> tuple[Tensor, Tensor]:
+    """Return labels of images to mix, [B] of `num` samples; plain ones are of whole images."""
     labels, kept = label if isinstance(label, SoftLabel) else (label, None)
-    if not isinstance(labels, Tensor) or labels.ndim != 1:
-        remedy = "collate single samples first; what is mixed already cannot be mixed again"
-        refuse("mix_labels", "labels must be a batch [B]", describe(labels), remedy)
-    check_integers("mix_labels", "labels", labels)
+    if isinstance(label, MixedLabel):
+        refuse(who, "images can be mixed once", "labels that are mixed already")
+    if not isinstance(labels, Tensor) or labels.shape != (num or labels.numel(),):
+        rule = "labels must be [B]" if num is None else f"labels of {num} images must be [B]"
+        refuse(who, rule, describe(labels), "pass a batch of class indices or a SoftLabel of them")
+    check_integers(who, "labels", labels)
     if kept is None:
         kept = torch.ones(len(labels), device=labels.device)
     if not isinstance(kept, Tensor) or kept.shape != labels.shape:
-        refuse("mix_labels", "retained must be a batch [B] like the labels", describe(kept))
+        refuse(who, "retained must be a batch [B] like the labels", describe(kept))
     return labels, kept
 
 
-def _check_mix_share(share: Tensor | float, like: Tensor) -> Tensor:
-    """The first image's share of each sample, [B]."""
-    if not isinstance(share, Tensor):
-        return torch.full_like(like, check_share("mix_labels", "share", share))
-    if share.shape not in ((), like.shape) or not share.dtype.is_floating_point:
-        refuse("mix_labels", f"share must be a number or [{len(like)}]", describe(share))
-    no_wait = like.device.type == "cuda"  # to the CPU it would be read before it is there
-    return _send(share, like.device, non_blocking=no_wait).expand(len(like))
-
-
-def _send(part: Tensor, device: torch.device | str, non_blocking: bool) -> Tensor:
-    if part.dtype == torch.float64 and torch.device(device).type == "mps":  # it has none
+def _send(part: Any, device: torch.device | str, non_blocking: bool) -> Any:
+    """Move a tensor; numbers are nowhere."""
+    if not isinstance(part, Tensor):
+        return part
+    if part.dtype == torch.float64 and not has_float64(torch.device(device)):
         part = part.float()
     return part.to(device, non_blocking=non_blocking)
 
 
-def get_main_label(label: Tensor | SoftLabel | MixedLabel) -> Tensor | int:
+AnyLabel = Tensor | SoftLabel | MixedLabel
+
+
+def get_main_label(label: AnyLabel) -> Tensor | int:
     """Return the class of each sample; of a mixed one, that with the larger share."""
     if isinstance(label, MixedLabel):
         larger = label.share.argmax(1, keepdim=True)
@@ -179,3 +173,23 @@ def get_main_label(label: Tensor | SoftLabel | MixedLabel) -> Tensor | int:
     if isinstance(labels, Tensor) and labels.ndim == 2 and labels.is_floating_point():
         return labels.argmax(1)
     return labels
+
+
+def match_labels(
+    who: str, logits: Tensor, label: AnyLabel, num_classes: int | None = None
+) -> Tensor:
+    """Return the main class of each sample, [B], if they fit logits [B, C] of `num_classes`."""
+    is_batch = isinstance(logits, Tensor) and logits.ndim == 2
+    if not is_batch or logits.shape[1] < 2 or logits.shape[1] != (num_classes or logits.shape[1]):
+        refuse(
+            who,
+            f"logits must be [B, C] of {num_classes or 'two or more'} classes",
+            describe(logits),
+        )
+    labels = get_main_label(label)
+    if not isinstance(labels, Tensor) or labels.shape != logits.shape[:1]:
+        rule = f"labels must be [B], one for each of the {len(logits)} logits"
+        refuse(who, rule, describe(labels))
+    check_integers(who, "labels", labels)
+    check_inside(who, f"labels must be in 0..{logits.shape[1] - 1}", labels, logits.shape[1])
+    return labels.long()

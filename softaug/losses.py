@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -14,17 +14,17 @@ from softaug.checks import (
     check_not_negative,
     check_num_classes,
     check_share,
+    check_switch,
     describe,
     eager_on_cpu,
     refuse,
 )
-from softaug.label import MixedLabel, SoftLabel, blend
+from softaug.label import AnyLabel, MixedLabel, SoftLabel, blend
 from softaug.online_smoothing import OnlineSmoothing
 from softaug.softening import (
     WEIGHTINGS,
     batch_weights,
     confidence,
-    soft_target,
     soften_target,
     uniform_prior,
 )
@@ -41,8 +41,8 @@ class _WeightedLoss(nn.Module):
         check_choice(self.name, "soften", soften, SOFTEN)
         check_choice(self.name, "weighting", weighting, WEIGHTINGS)
         check_choice(self.name, "reduction", reduction, REDUCTIONS)
-        if not any(validate is known for known in (None, True, False)):
-            refuse(self.name, "validate must be None, True or False", describe(validate))
+        if validate is not None:
+            check_switch(self.name, "validate", validate)
         self.soften = soften
         self.weighting = weighting
         self.reduction = reduction
@@ -51,14 +51,6 @@ class _WeightedLoss(nn.Module):
     @property
     def name(self) -> str:
         return type(self).__name__
-
-    @property
-    def _softens_target(self) -> bool:
-        return self.soften in ("target", "both")
-
-    @property
-    def _softens_weight(self) -> bool:
-        return self.soften in ("weight", "both")
 
     def _validates(self, logits: Tensor) -> bool:
         return eager_on_cpu(logits) if self.validate is None else self.validate
@@ -69,7 +61,12 @@ class _WeightedLoss(nn.Module):
             f"reduction={self.reduction!r}, validate={self.validate}"
         )
 
-    def _reduce(self, loss: Tensor) -> Tensor:
+    def _weigh_and_reduce(self, loss: Tensor, weights: Tensor | None, logits: Tensor) -> Tensor:
+        """Reduce the loss of each sample, [B], times its weight where weights are softened."""
+        if self._validates(logits):
+            _check_finite(self.name, loss, logits)
+        if weights is not None and self.soften in ("weight", "both"):
+            loss = loss * batch_weights(weights, self.weighting)
         if self.reduction == "mean":
             return loss.mean()
         return loss.sum() if self.reduction == "sum" else loss
@@ -122,42 +119,44 @@ class SoftLoss(_WeightedLoss):
         super().__init__(soften, weighting, reduction, validate)
         self.label_smoothing = check_share("SoftLoss", "label_smoothing", label_smoothing)
         self.focal_gamma = check_not_negative("SoftLoss", "focal_gamma", focal_gamma)
-        self.base = _check_base(base, self.label_smoothing)
+        if not isinstance(base, OnlineSmoothing | None):
+            refuse("SoftLoss", "base must be an OnlineSmoothing or None", describe(base))
+        if base is not None and self.label_smoothing > 0:
+            rule = "give label_smoothing or base, not both: each says what a hard label becomes"
+            refuse("SoftLoss", rule, f"label_smoothing={label_smoothing} and a base")
+        self.base = base
         self.register_buffer("prior", _check_prior(prior), persistent=False)
 
-    def forward(self, logits: Tensor, label: Tensor | SoftLabel | MixedLabel) -> Tensor:
+    def forward(self, logits: Tensor, label: AnyLabel) -> Tensor:
         """Loss of a batch."""
-        parts = _split_label(self.name, logits, label)
+        labels, kept, share = _split_label(self.name, logits, label)
+        check_num_classes(self.name, logits.shape[1])
         if self.prior is not None:
             _check_table_fits("prior", self.prior, logits)
         if self.base is not None:
             _check_table_fits("base", self.base.rows, logits)
-        validate = self._validates(logits)
-        if validate:
-            _check_values(logits, parts)
-        log_probs = F.log_softmax(logits, dim=1, dtype=_at_least_float32(logits.dtype))
-        parts = _cast(parts, log_probs.dtype)
+        if self._validates(logits):
+            _check_values(logits, labels, kept, share)
+        wide = torch.promote_types(logits.dtype, torch.float32)
+        log_probs = F.log_softmax(logits, dim=1, dtype=wide)
         scores = log_probs if self.focal_gamma == 0 else _focal(log_probs, self.focal_gamma)
-        loss = self._divergence(scores, parts)
-        if validate:
-            _check_finite(self.name, loss, logits)
-        if parts.retained is not None and self._softens_weight:
-            weights = confidence(parts.retained, logits.shape[1])
-            if parts.share is not None:
-                weights = blend(weights[:, 0], weights[:, 1], parts.share)
-            loss = loss * batch_weights(weights, self.weighting)
-        return self._reduce(loss)
+        softens_target = self.soften in ("target", "both")
+        loss = self._divergence(scores, labels, kept if softens_target else None, share)
+        weights = None if kept is None else confidence(kept, logits.shape[1])
+        if weights is not None and share is not None:
+            weights = blend(weights[:, 0], weights[:, 1], share)
+        return self._weigh_and_reduce(loss, weights, logits)
 
-    def _divergence(self, scores: Tensor, parts: "LabelParts") -> Tensor:
+    def _divergence(
+        self, scores: Tensor, labels: Tensor, kept: Tensor | None, share: Tensor | None
+    ) -> Tensor:
         """KL(target || prediction) of each sample, [B], given each class's log-probability."""
-        labels, kept, share = parts
-        if not self._softens_target:
-            kept = None
-        one_hot = share is None and self.base is None and not parts.is_dense
+        dense = labels.is_floating_point()
+        one_hot = share is None and self.base is None and not dense
         if one_hot and kept is None and self.label_smoothing == 0:
             return -_pick(scores, labels)
         if kept is None:
-            kept = torch.ones_like(labels[:, 0] if parts.is_dense else labels, dtype=scores.dtype)
+            kept = torch.ones_like(labels[:, 0] if dense else labels, dtype=scores.dtype)
         if one_hot and self.prior is None:
             return _divergence_uniform(scores, labels, kept, self.label_smoothing)
         target = self._build_target(scores, labels, kept, share)
@@ -166,40 +165,31 @@ class SoftLoss(_WeightedLoss):
     def _build_target(
         self, like: Tensor, labels: Tensor, kept: Tensor, share: Tensor | None
     ) -> Tensor:
-        """Targets [B, C] of class indices, of two images by their shares, or of probabilities."""
-        if labels.is_floating_point():
-            return self._soften_probabilities(like, labels, kept)
-        if share is None:
-            return self._soften_indices(like, labels, kept)
-        first, second = (self._soften_indices(like, labels[:, i], kept[:, i]) for i in range(2))
-        return blend(first, second, share)
+        """Targets [B, C] of class indices, of two images by their shares, or of probabilities.
 
-    def _soften_indices(self, like: Tensor, labels: Tensor, kept: Tensor) -> Tensor:
-        prior = self._prior_table(like)
-        rows = prior if prior.ndim == 1 else prior[labels]
-        if self.base is None:
-            return _smoothed_target(labels, kept, rows, self.label_smoothing)
-        return soften_target(self.base.target(labels).to(like.dtype), kept, rows)
-
-    def _soften_probabilities(self, like: Tensor, probabilities: Tensor, kept: Tensor) -> Tensor:
-        """The same for probabilities: base and prior are means over classes by them."""
-        prior = self._prior_table(like)
-        rows = prior if prior.ndim == 1 else probabilities @ prior
-        num_classes, alpha = like.shape[1], self.label_smoothing
-        base = probabilities
+        For probabilities base and prior are means over classes by them.
+        """
+        if share is not None:
+            first, second = (
+                self._build_target(like, labels[:, i], kept[:, i], None) for i in range(2)
+            )
+            return blend(first, second, share)
+        dense, num_classes = labels.is_floating_point(), like.shape[1]
+        alpha, other = self.label_smoothing, self.label_smoothing / (num_classes - 1)
+        prior = (
+            uniform_prior(num_classes, like) if self.prior is None else self.prior.to(like.dtype)
+        )
+        if prior.ndim == 2:
+            prior = labels @ prior if dense else prior[labels]
         if self.base is not None:
-            classes = torch.arange(num_classes, device=like.device)
-            base = probabilities @ self.base.target(classes).to(like.dtype)
-        elif alpha > 0:
-            rest = alpha / (num_classes - 1)
-            base = probabilities * (1 - alpha - rest) + rest
-        return soften_target(base, kept, rows)
-
-    def _prior_table(self, like: Tensor) -> Tensor:
-        """The prior, [C] or [C, C], in the type of `like`."""
-        if self.prior is None:
-            return uniform_prior(like.shape[1], like=like)
-        return self.prior.to(like.dtype)
+            classes = torch.arange(num_classes, device=like.device) if dense else labels
+            base = self.base.target(classes).to(like.dtype)
+            return soften_target(labels @ base if dense else base, kept, prior)
+        if dense:
+            return soften_target(labels * (1 - alpha - other) + other, kept, prior)
+        extra = kept * (1 - alpha * num_classes / (num_classes - 1))  # true class on top
+        rest = (1 - kept).unsqueeze(1) * prior + (kept * other).unsqueeze(1)
+        return rest.scatter_add(1, labels.unsqueeze(1), extra.unsqueeze(1))
 
     def extra_repr(self) -> str:
         prior = "uniform" if self.prior is None else f"tensor of shape {list(self.prior.shape)}"
@@ -239,25 +229,23 @@ class SoftBCELoss(_WeightedLoss):
 
     def forward(self, logits: Tensor, label: Tensor | SoftLabel) -> Tensor:
         """Loss of a batch."""
-        labels, kept = _split_multi_label(self.name, logits, label)
+        target, kept, _ = _split_label(self.name, logits, label)
+        if isinstance(label, MixedLabel) or not target.is_floating_point():
+            rule = "label must be a tensor [B, C], or a SoftLabel with one"
+            refuse(self.name, rule, type(label).__name__)
+        kept = target.new_ones(len(target)) if kept is None else kept
         if self.prior.ndim == 1:
             _check_table_fits("prior", self.prior, logits, self.name)
-        validate = self._validates(logits)
-        if validate:
-            _check_within(self.name, "label", labels.detach())
-            _check_within(self.name, "retained", kept.detach())
-        dtype = _at_least_float32(logits.dtype)
-        target, kept = labels.detach().to(dtype), kept.detach().to(dtype)
-        if self._softens_target:
-            target = soften_target(target, kept, self.prior.to(dtype))
-        surprise = F.binary_cross_entropy_with_logits(logits.to(dtype), target, reduction="none")
+        if self._validates(logits):
+            _check_within(self.name, "label", target)
+            _check_within(self.name, "retained", kept)
+        if self.soften in ("target", "both"):
+            target = soften_target(target, kept, self.prior.to(kept.dtype))
+        wide = logits.to(kept.dtype)
+        surprise = F.binary_cross_entropy_with_logits(wide, target, reduction="none")
         negentropy = torch.xlogy(target, target) + torch.xlogy(1 - target, 1 - target)
         loss = (surprise + negentropy).mean(1)
-        if validate:
-            _check_finite(self.name, loss, logits)
-        if self._softens_weight:
-            loss = loss * batch_weights(confidence(kept, num_classes=2), self.weighting)
-        return self._reduce(loss)
+        return self._weigh_and_reduce(loss, confidence(kept, num_classes=2), logits)
 
     def extra_repr(self) -> str:
         one = self.prior.ndim == 0
@@ -285,96 +273,43 @@ def _divergence_uniform(scores: Tensor, labels: Tensor, kept: Tensor, smoothing:
     return negentropy - (extra * _pick(scores, labels) + other * everything)
 
 
-def _smoothed_target(labels: Tensor, kept: Tensor, prior: Tensor, smoothing: float) -> Tensor:
-    """Targets [B, C]: the smoothed label's share is `kept`, the rest follows `prior`."""
-    if smoothing == 0:
-        return soft_target(labels, kept, prior)
-    num_classes = prior.shape[-1]
-    extra = kept * (1 - smoothing * num_classes / (num_classes - 1))
-    base = (kept * (smoothing / (num_classes - 1))).unsqueeze(1)
-    rest = (1 - kept).unsqueeze(1) * prior + base
-    return rest.scatter_add(1, labels.unsqueeze(1), extra.unsqueeze(1))
-
-
 def _pick(scores: Tensor, labels: Tensor) -> Tensor:
     return scores.gather(1, labels.unsqueeze(1)).squeeze(1)
 
 
-def _at_least_float32(dtype: torch.dtype) -> torch.dtype:
-    return dtype if dtype == torch.float64 else torch.float32
+def _split_label(
+    who: str, logits: Tensor, label: Any
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Return labels, `retained` and share, checked and in the type to compute with.
 
-
-class LabelParts(NamedTuple):
-    """A label of any kind, checked: each part [B], or [B, 2] of a `MixedLabel`."""
-
-    labels: Tensor  # probabilities are [B, C]
-    retained: Tensor | None = None  # plain labels have none
-    share: Tensor | None = None  # mixed labels only
-
-    @property
-    def is_dense(self) -> bool:
-        """Whether the labels are probabilities."""
-        return self.labels.is_floating_point()
-
-
-def _cast(parts: LabelParts, dtype: torch.dtype) -> LabelParts:
-    """Convert a label to the type to compute with; no gradient flows into it."""
-    labels, kept, share = parts
-    return LabelParts(
-        labels.detach().to(dtype) if parts.is_dense else labels.long(),
-        None if kept is None else kept.detach().to(dtype),
-        None if share is None else share.detach().to(dtype),
-    )
-
-
-def _split_label(who: str, logits: Tensor, label: Any) -> LabelParts:
-    """Return the label's parts, each of the right shape, type and device."""
-    _check_logits(who, logits)
-    check_num_classes(who, logits.shape[1])
-    if isinstance(label, MixedLabel):
-        pair = _check_part(who, logits, "labels", label.labels, "[B, 2]")
-        check_integers(who, "labels", pair)
-        kept = _check_floating(who, logits, "retained", label.retained, "[B, 2]")
-        share = _check_floating(who, logits, "share", label.share, "[B, 2]")
-        return LabelParts(pair, kept, share)
-    given = label.label if isinstance(label, SoftLabel) else label
-    dense = isinstance(given, Tensor) and given.ndim == 2 and given.is_floating_point()
-    labels = _check_part(who, logits, "label", given, "[B, C]" if dense else "[B]")
-    if not dense:
-        check_integers(who, "label", labels)
-    if not isinstance(label, SoftLabel):
-        return LabelParts(labels)
-    return LabelParts(labels, _check_floating(who, logits, "retained", label.retained, "[B]"))
-
-
-def _split_multi_label(who: str, logits: Tensor, label: Any) -> tuple[Tensor, Tensor]:
-    """Return labels [B, C] and what is retained of them, [B]."""
-    _check_logits(who, logits)
-    if isinstance(label, MixedLabel):
-        refuse(who, "label must be a SoftLabel or a tensor [B, C]", "a MixedLabel")
-    labels, kept = label if isinstance(label, SoftLabel) else (label, logits.new_ones(len(logits)))
-    labels = _check_floating(who, logits, "label", labels, "[B, C]")
-    return labels, _check_floating(who, logits, "retained", kept, "[B]")
-
-
-def _check_logits(who: str, logits: Any) -> None:
+    Each is [B], or [B, 2] of a `MixedLabel`, which alone has shares; probabilities are [B, C].
+    """
     if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) == 0:
         refuse(who, "logits must be a non-empty [B, C]", describe(logits))
     if not logits.dtype.is_floating_point:
         refuse(who, "logits must be floating point", describe(logits))
-
-
-def _check_floating(who: str, logits: Tensor, name: str, part: Any, shape: str) -> Tensor:
-    values = _check_part(who, logits, name, part, shape)
-    if not values.dtype.is_floating_point:
-        refuse(who, f"{name} must be floating point", describe(values))
-    return values
+    if isinstance(label, MixedLabel):
+        return (
+            _check_part(who, logits, "labels", label.labels, "[B, 2]", floating=False),
+            _check_part(who, logits, "retained", label.retained, "[B, 2]"),
+            _check_part(who, logits, "share", label.share, "[B, 2]"),
+        )
+    given = label.label if isinstance(label, SoftLabel) else label
+    dense = isinstance(given, Tensor) and given.ndim == 2 and given.is_floating_point()
+    shape = "[B, C]" if dense else "[B]"
+    labels = _check_part(who, logits, "label", given, shape, floating=dense)
+    if not isinstance(label, SoftLabel):
+        return labels, None, None
+    return labels, _check_part(who, logits, "retained", label.retained, "[B]"), None
 
 
 _VALUES = {"[B]": "one value", "[B, 2]": "two values", "[B, C]": "one value a class"}
 
 
-def _check_part(who: str, logits: Tensor, name: str, part: Any, shape: str) -> Tensor:
+def _check_part(
+    who: str, logits: Tensor, name: str, part: Any, shape: str, *, floating: bool = True
+) -> Tensor:
+    """Return a part in the type to compute with; no gradient flows into it."""
     num, num_classes = logits.shape
     expected = {"[B]": (num,), "[B, 2]": (num, 2), "[B, C]": (num, num_classes)}[shape]
     if not isinstance(part, Tensor) or part.shape != expected:
@@ -384,28 +319,33 @@ def _check_part(who: str, logits: Tensor, name: str, part: Any, shape: str) -> T
     if part.device != logits.device:
         rule = f"{name} must be on the logits' device {logits.device}"
         refuse(who, rule, part.device, "use label.to(logits.device)")
-    return part
+    if not floating:
+        check_integers(who, name, part)
+        return part.long()
+    if not part.dtype.is_floating_point:
+        refuse(who, f"{name} must be floating point", describe(part))
+    return part.detach().to(torch.promote_types(logits.dtype, torch.float32))
 
 
-def _check_values(logits: Tensor, parts: LabelParts) -> None:
+def _check_values(
+    logits: Tensor, labels: Tensor, kept: Tensor | None, share: Tensor | None
+) -> None:
     """Refuse labels that are no class, and shares that are none; waits for the device."""
-    labels, kept, share = parts
-    if parts.is_dense:
-        _check_within("SoftLoss", "probabilities", labels.detach())
+    if labels.is_floating_point():
+        _check_within("SoftLoss", "probabilities", labels)
         remedy = "a multi-label problem needs SoftBCELoss"
-        _check_sums("the probabilities of each sample must sum to 1", labels.detach(), remedy)
+        _check_sums("the probabilities of each sample must sum to 1", labels, remedy)
     else:
-        low, high = (int(bound) for bound in labels.long().aminmax())
+        low, high = (int(bound) for bound in labels.aminmax())
         if low < 0 or high >= logits.shape[1]:
             wrong = low if low < 0 else high
-            raise ValueError(
-                f"SoftLoss: label {wrong} is outside the model's {logits.shape[1]} classes"
-            )
+            rule = f"label {wrong} is outside the model's {logits.shape[1]} classes"
+            raise ValueError(f"SoftLoss: {rule}")
     if kept is not None:
-        _check_within("SoftLoss", "retained", kept.detach())
+        _check_within("SoftLoss", "retained", kept)
     if share is not None:
-        _check_within("SoftLoss", "share", share.detach())
-        _check_sums("the two shares of each sample must sum to 1", share.detach())
+        _check_within("SoftLoss", "share", share)
+        _check_sums("the two shares of each sample must sum to 1", share)
 
 
 def _check_within(who: str, name: str, values: Tensor) -> None:
@@ -426,11 +366,12 @@ def _check_sums(rule: str, rows: Tensor, remedy: str = "") -> None:
 
 def _check_finite(who: str, loss: Tensor, logits: Tensor) -> None:
     """Refuse a loss with an infinite or missing value, naming the first sample."""
-    if math.isfinite(loss.detach().sum()):  # no sum of infinities or NaNs is finite; cheapest
+    loss = loss.detach()
+    if math.isfinite(loss.sum()):  # no sum of infinities or NaNs is finite; cheapest
         return
-    if bool(loss.detach().isfinite().all()):  # the sum alone overflowed
+    if bool(loss.isfinite().all()):  # the sum alone overflowed
         return
-    sample = int((~loss.detach().isfinite()).nonzero()[0])
+    sample = int((~loss.isfinite()).nonzero()[0])
     row = logits[sample].detach()
     got = f"logits from {float(row.min())} to {float(row.max())} (sample {sample})"
     refuse(who, "the loss of every sample must be finite", got)
@@ -467,13 +408,3 @@ def _check_rates(who: str, prior: Any) -> Tensor:
     if rates.ndim > 1 or not bool(((rates >= 0) & (rates <= 1)).all()):
         refuse(who, "prior must be a number in 0..1, or one for each class", describe(prior))
     return rates.float()
-
-
-def _check_base(base: Any, label_smoothing: float) -> OnlineSmoothing | None:
-    """Return `base` if it can replace the one-hot label."""
-    if not isinstance(base, OnlineSmoothing | None):
-        refuse("SoftLoss", "base must be an OnlineSmoothing or None", describe(base))
-    if base is not None and label_smoothing > 0:
-        rule = "give label_smoothing or base, not both: each says what a hard label becomes"
-        refuse("SoftLoss", rule, f"label_smoothing={label_smoothing} and a base")
-    return base

@@ -3,21 +3,15 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, overload
+from typing import Any, ClassVar, NamedTuple, TypeVar, overload
 
 import torch
 from torch import Generator, Tensor, nn
 
-from softaug.checks import (
-    check_images,
-    check_integers,
-    check_positive,
-    check_whole,
-    describe,
-    refuse,
-)
+from softaug.checks import check_images, check_positive, check_whole, describe, refuse
 from softaug.draws import DrawKey, draw_uniforms, send
-from softaug.label import MixedLabel, SoftLabel, mix_labels
+from softaug.label import MixedLabel, SoftLabel, check_label_batch, mix_labels
+from softaug.pixels import erase
 
 Labels = Tensor | SoftLabel
 
@@ -26,33 +20,22 @@ class MixParams(NamedTuple):
     """Whom each image is mixed with, and its own share of the mix."""
 
     partner: Tensor  # [B] int64, a place in the batch
-    share: Tensor  # [B] float32
-
-
-class BoxParams(NamedTuple):
-    """The same with the box that shows the partner: rows top..bottom - 1 and so on."""
-
-    partner: Tensor  # [B] int64
-    share: Tensor  # [B] float32, of the pixels outside the box
-    top: Tensor  # each [B] int64
-    bottom: Tensor
-    left: Tensor
-    right: Tensor
+    share: Tensor  # [B] float32; of CutMix, of the pixels outside the box
+    box: Tensor | None = None  # [B, 4] int64, of CutMix: rows top..bottom - 1, left..right - 1
 
 
 class Draw(NamedTuple):
-    """The random numbers of one batch."""
+    """What is drawn for one batch."""
 
     partner: Tensor  # [B] int64, a permutation
     share: float  # Beta(alpha, alpha)
     spare: tuple[float, float]  # uniform in (0, 1)
 
 
-P = TypeVar("P", MixParams, BoxParams)
-Rows = TypeVar("Rows", bound=Tensor | SoftLabel | MixParams | BoxParams)
+Rows = TypeVar("Rows", bound=Tensor | SoftLabel | MixParams)
 
 
-class BatchMix(nn.Module, Generic[P], ABC):
+class BatchMix(nn.Module, ABC):
     """Base of `Mixup` and `CutMix`: `mix(images, labels) -> (images, MixedLabel)`.
 
     Takes a batch [B, C, H, W], uint8 or float, on any device, and labels [B] or a `SoftLabel`.
@@ -83,7 +66,7 @@ class BatchMix(nn.Module, Generic[P], ABC):
     ) -> tuple[Tensor, MixedLabel]:
         """Draw, apply and report in one go; the partners are of the same batch."""
         _check_batch(self.name, images)
-        _check_labels(self.name, images, labels)
+        labels = SoftLabel(*check_label_batch(self.name, labels, len(images)))
         height, width = images.shape[-2:]
         params = self.draw(len(images), height, width, generator=generator, key=key)
         partners = take(images, params.partner)
@@ -98,7 +81,7 @@ class BatchMix(nn.Module, Generic[P], ABC):
         *,
         generator: Generator | None = None,
         key: DrawKey | None = None,
-    ) -> P:
+    ) -> MixParams:
         """Parameters for `num` images of this size, each field [num], on the CPU."""
         for name, value in (("height", height), ("width", width)):
             check_whole(self.name, name, value, least=1)
@@ -106,10 +89,10 @@ class BatchMix(nn.Module, Generic[P], ABC):
         return self._params(drawn, height, width)
 
     @overload
-    def apply(self, images: Tensor, partners: Tensor, params: P) -> Tensor: ...
+    def apply(self, images: Tensor, partners: Tensor, params: MixParams) -> Tensor: ...
 
     @overload
-    def apply(self, images: Callable[[nn.Module], Any]) -> "BatchMix[P]": ...
+    def apply(self, images: Callable[[nn.Module], Any]) -> "BatchMix": ...
 
     def apply(self, images: Any, partners: Any = None, params: Any = None) -> Any:
         """Mix `images` with `partners`, which stand in the same order; no randomness.
@@ -121,23 +104,23 @@ class BatchMix(nn.Module, Generic[P], ABC):
         _check_pair(self.name, images, partners, params)
         return self._render(images, partners, params)
 
-    def report(self, first: Labels, second: Labels, params: P) -> MixedLabel:
+    def report(self, first: Labels, second: Labels, params: MixParams) -> MixedLabel:
         """The labels of the mix; `second` are the partners', in the same order."""
         return mix_labels(first, second, params.share)
 
     @abstractmethod
-    def _params(self, drawn: Draw, height: int, width: int) -> P:
+    def _params(self, drawn: Draw, height: int, width: int) -> MixParams:
         """Parameters from the numbers drawn for a batch."""
 
     @abstractmethod
-    def _render(self, images: Tensor, partners: Tensor, params: P) -> Tensor:
+    def _render(self, images: Tensor, partners: Tensor, params: MixParams) -> Tensor:
         """The images [B, C, H, W] as `params` say."""
 
     def extra_repr(self) -> str:
         return f"alpha={self.alpha}"
 
 
-class Mixup(BatchMix[MixParams]):
+class Mixup(BatchMix):
     """Weighted mean of two images (Zhang et al. 2018); the share is Beta(alpha, alpha).
 
     uint8 images are rounded to the nearest grey level.
@@ -157,11 +140,11 @@ class Mixup(BatchMix[MixParams]):
         return mix_values(images, partners, params.share)
 
 
-class CutMix(BatchMix[BoxParams]):
+class CutMix(BatchMix):
     """A box of the image shows its partner's pixels (Yun et al. 2019).
 
     The box has 1 - lambda of the area, lambda being Beta(alpha, alpha), and the image's shape;
-    its centre is even over the image, and what reaches over the edge is cut off. The share is
+    its center is even over the image, and what reaches over the edge is cut off. The share is
     that of the pixels which stayed.
 
     >>> images, label = CutMix()(torch.zeros(4, 3, 32, 32), torch.tensor([3, 1, 0, 2]))
@@ -171,20 +154,18 @@ class CutMix(BatchMix[BoxParams]):
 
     purpose = 33
 
-    def _params(self, drawn: Draw, height: int, width: int) -> BoxParams:
+    def _params(self, drawn: Draw, height: int, width: int) -> MixParams:
         top, bottom = _edges(drawn.spare[0], drawn.share, height)
         left, right = _edges(drawn.spare[1], drawn.share, width)
         share = 1 - (bottom - top) * (right - left) / (height * width)
         num = len(drawn.partner)
-        box = (torch.full((num,), edge) for edge in (top, bottom, left, right))
-        return BoxParams(drawn.partner, torch.full((num,), share), *box)
+        box = torch.tensor([top, bottom, left, right]).expand(num, 4)
+        return MixParams(drawn.partner, torch.full((num,), share), box)
 
-    def _render(self, images: Tensor, partners: Tensor, params: BoxParams) -> Tensor:
-        height, width = images.shape[-2:]
-        rows = _between(params.top, params.bottom, height, images.device)  # [B, H]
-        columns = _between(params.left, params.right, width, images.device)  # [B, W]
-        inside = rows[:, None, :, None] & columns[:, None, None, :]
-        return torch.where(inside, partners, images)
+    def _render(self, images: Tensor, partners: Tensor, params: MixParams) -> Tensor:
+        assert params.box is not None, "CutMix has drawn one"
+        top, bottom, left, right = send(params.box, images.device).unbind(1)
+        return erase(images, top, left, bottom - top, right - left, fill=partners)
 
 
 def draw_pairs(
@@ -236,20 +217,15 @@ def take(values: Rows, rows: Tensor | slice) -> Rows:
         index = send(rows, values.device) if isinstance(rows, Tensor) else rows
         return values[index]  # type: ignore[return-value]
     fields: Any = values
-    return type(values)(*(take(field, rows) for field in fields))
+    taken: list[Any] = [None if field is None else take(field, rows) for field in fields]
+    return type(values)(*taken)
 
 
 def _edges(uniform: float, share: float, length: int) -> tuple[int, int]:
     """First place inside the box and first after it, along one side of the image."""
     half = int(0.5 * math.sqrt(1 - share) * length)
-    centre = int(uniform * length)
-    return max(centre - half, 0), min(centre + half, length)
-
-
-def _between(first: Tensor, last: Tensor, length: int, device: torch.device) -> Tensor:
-    """Which places of a side are in the box, [B, length]."""
-    place = torch.arange(length, device=device)
-    return (place >= send(first, device)[:, None]) & (place < send(last, device)[:, None])
+    center = int(uniform * length)
+    return max(center - half, 0), min(center + half, length)
 
 
 def _check_batch(who: str, images: Any) -> None:
@@ -257,17 +233,6 @@ def _check_batch(who: str, images: Any) -> None:
     if images.ndim != 4:
         remedy = "mix in the training loop or in a collate function"
         refuse(who, "images must be a batch [B, C, H, W]", describe(images), remedy)
-
-
-def _check_labels(who: str, images: Tensor, labels: Any) -> None:
-    if isinstance(labels, MixedLabel):
-        refuse(who, "images can be mixed once", "labels that are mixed already")
-    for part in labels if isinstance(labels, SoftLabel) else (labels,):
-        if not isinstance(part, Tensor) or part.shape != (len(images),):
-            rule = f"labels of {len(images)} images must be [B]"
-            refuse(who, rule, describe(part), "pass class indices or a SoftLabel")
-    label: Any = labels.label if isinstance(labels, SoftLabel) else labels
-    check_integers(who, "labels", label)
 
 
 def _check_pair(who: str, images: Any, partners: Any, params: Any) -> None:

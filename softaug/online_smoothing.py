@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from softaug.checks import check_integers, check_share, check_whole, describe, refuse
-from softaug.label import MixedLabel, SoftLabel, get_main_label
+from softaug.checks import check_share, check_whole
+from softaug.label import AnyLabel, match_labels
 from softaug.softening import all_reduce_sum
 
 
@@ -48,13 +48,13 @@ class OnlineSmoothing(nn.Module):
         return softened.scatter_add(1, labels.unsqueeze(1), own.unsqueeze(1))
 
     @torch.no_grad()
-    def gather(self, logits: Tensor, label: Tensor | SoftLabel | MixedLabel) -> None:
+    def gather(self, logits: Tensor, label: AnyLabel) -> None:
         """Add the predictions of samples classified right to the sums of their classes.
 
         A mixed sample counts for the image of the larger share. Processes add up their
         samples, so all must call this together; their numbers may differ.
         """
-        labels = self._check(logits, label)
+        labels = match_labels("OnlineSmoothing", logits, label, len(self.rows))
         probs = logits.softmax(1, dtype=self.sums.dtype)
         best, guess = probs.max(1)
         right = (guess == labels) & best.isfinite()  # a diverged step leaves no trace
@@ -79,16 +79,3 @@ class OnlineSmoothing(nn.Module):
 
     def extra_repr(self) -> str:
         return f"num_classes={len(self.rows)}, share={self.share}"
-
-    def _check(self, logits: Tensor, label: Tensor | SoftLabel | MixedLabel) -> Tensor:
-        """The class of each sample, [B]."""
-        num_classes = len(self.rows)
-        if not isinstance(logits, Tensor) or logits.ndim != 2 or logits.shape[1] != num_classes:
-            rule = f"logits must be [B, C] of {num_classes} classes"
-            refuse("OnlineSmoothing", rule, describe(logits))
-        labels = get_main_label(label)
-        if not isinstance(labels, Tensor) or labels.shape != logits.shape[:1]:
-            rule = f"labels must be [B], one for each of the {len(logits)} logits"
-            refuse("OnlineSmoothing", rule, describe(labels))
-        check_integers("OnlineSmoothing", "labels", labels)
-        return labels.long()

@@ -32,7 +32,7 @@ def pair_weight(
     check_choice("pair_weight", "mode", mode, MODES)
     power = check_positive("pair_weight", "k", k)
     least = check_share("pair_weight", "p_min", p_min)
-    iou = _iou("pair_weight", boxes_a, boxes_b)
+    iou = pair_iou(boxes_a, boxes_b)
     if mode == "none":
         return torch.ones_like(iou)
     missed = 1 - iou if mode == "SA1" else iou
@@ -42,35 +42,24 @@ def pair_weight(
 
 
 def pair_iou(boxes_a: Tensor, boxes_b: Tensor) -> Tensor:
-    """Area that two boxes share / area that they cover, [B]: 1 for equal boxes, 0 for disjoint.
-
-    >>> pair_iou(torch.tensor([[0, 0, 2, 2]]), torch.tensor([[1, 0, 3, 2]]))
-    tensor([0.3333])
-    """
-    return _iou("pair_iou", boxes_a, boxes_b)
-
-
-def _iou(who: str, boxes_a: Tensor, boxes_b: Tensor) -> Tensor:
-    first, second = _check_boxes(who, "boxes_a", boxes_a), _check_boxes(who, "boxes_b", boxes_b)
+    """Area that two boxes share / area that they cover, [B]: 1 for equal boxes, 0 for disjoint."""
+    first, second = _check_boxes("boxes_a", boxes_a), _check_boxes("boxes_b", boxes_b)
     if first.shape != second.shape:
         rule = "boxes_a and boxes_b must hold a box for each pair"
-        refuse(who, rule, f"{len(first)} and {len(second)} boxes")
+        refuse("pair_weight", rule, f"{len(first)} and {len(second)} boxes")
     top_left = torch.maximum(first[:, :2], second[:, :2])
     bottom_right = torch.minimum(first[:, 2:], second[:, 2:])
     shared = (bottom_right - top_left).clamp(min=0).prod(1)
-    return shared / (_area(first) + _area(second) - shared)
+    areas = [(boxes[:, 2:] - boxes[:, :2]).prod(1) for boxes in (first, second)]
+    return shared / (areas[0] + areas[1] - shared)
 
 
-def _area(boxes: Tensor) -> Tensor:
-    return (boxes[:, 2:] - boxes[:, :2]).prod(1)
-
-
-def _check_boxes(who: str, name: str, boxes: Any) -> Tensor:
+def _check_boxes(name: str, boxes: Any) -> Tensor:
     """The boxes [B, 4] as floats, at least float32."""
     if not isinstance(boxes, Tensor) or boxes.ndim != 2 or boxes.shape[1] != 4:
-        refuse(who, f"{name} must be a tensor [B, 4] of x1, y1, x2, y2", describe(boxes))
+        refuse("pair_weight", f"{name} must be a tensor [B, 4] of x1, y1, x2, y2", describe(boxes))
     if boxes.dtype.is_complex or boxes.dtype == torch.bool:
-        refuse(who, f"{name} must be whole or floating-point numbers", describe(boxes))
+        refuse("pair_weight", f"{name} must be whole or floating-point numbers", describe(boxes))
     wide = boxes.to(torch.promote_types(boxes.dtype, torch.float32))
     if not eager_on_cpu(wide):
         return wide
@@ -80,5 +69,5 @@ def _check_boxes(who: str, name: str, boxes: Any) -> Tensor:
         place = int(wrong.nonzero()[0])
         got = f"{wide[place].tolist()} (pair {place})"
         remedy = "a box is x1, y1, x2, y2, not x, y, width, height"
-        refuse(who, f"{name} must have x1 < x2 and y1 < y2", got, remedy)
+        refuse("pair_weight", f"{name} must have x1 < x2 and y1 < y2", got, remedy)
     return wide

@@ -48,49 +48,32 @@ def test_rows_are_mean_predictions_of_samples_classified_right():
     assert [len(rows) for rows in wanted.values()] == [6, 3, 3, 0]
     for c in range(3):
         torch.testing.assert_close(smoothing.rows[c], torch.stack(wanted[c]).mean(0))
+    assert smoothing.rows[3].tolist() == [0.25] * 4
 
 
-def test_a_class_without_a_right_answer_has_an_even_row():
-    assert filled().rows[3].tolist() == [0.25] * 4
-    assert not math.isclose(filled().rows[0, 1], 0.25)
-
-
-def test_rows_sum_to_one_and_are_of_the_last_epoch_alone():
-    smoothing = filled(epochs=3)
-    torch.testing.assert_close(smoothing.rows.sum(1), torch.ones(CLASSES))
+def test_rows_are_of_the_last_epoch_alone_and_change_only_between_epochs():
+    smoothing, logits = filled(epochs=2), make_logits(2).requires_grad_()
+    before = smoothing.target(LABELS)
+    SoftLoss(base=smoothing)(logits, LABELS)
+    assert not smoothing.counts.any()
+    smoothing.gather(logits, LABELS)
+    assert torch.equal(smoothing.target(LABELS), before)
+    smoothing.next_epoch()
     alone = OnlineSmoothing(CLASSES)
     alone.gather(make_logits(2), LABELS)
     alone.next_epoch()
     assert torch.equal(smoothing.rows, alone.rows)
-    assert not smoothing.sums.any()
-    assert not smoothing.counts.any()
-
-
-def test_an_epoch_without_batches_is_even_again():
-    smoothing = filled()
-    smoothing.next_epoch()
+    assert not smoothing.rows.requires_grad
+    smoothing.next_epoch()  # without batches rows are even again
     assert torch.equal(smoothing.rows, torch.full((CLASSES, CLASSES), 0.25))
 
 
-def test_gathering_changes_no_target_of_the_running_epoch():
-    smoothing = filled()
-    before = smoothing.target(LABELS)
-    smoothing.gather(make_logits(7), LABELS)
-    assert torch.equal(smoothing.target(LABELS), before)
-
-
-def test_the_loss_does_not_gather():
-    smoothing = filled()
-    SoftLoss(base=smoothing)(make_logits(), LABELS)
-    assert not smoothing.counts.any()
-
-
-def test_no_gradient_flows_by_what_was_gathered():
-    smoothing, logits = OnlineSmoothing(CLASSES), make_logits().requires_grad_()
+def test_a_diverged_sample_leaves_no_trace():
+    smoothing, logits = OnlineSmoothing(CLASSES), make_logits()
+    logits[0] = math.nan
     smoothing.gather(logits, LABELS)
-    smoothing.next_epoch()
-    assert not smoothing.rows.requires_grad
-    assert logits.grad is None
+    assert smoothing.counts.tolist() == [1, 1, 1, 0]
+    assert bool(smoothing.sums.isfinite().all())
 
 
 def test_soft_and_mixed_labels_count_for_their_class():
@@ -100,14 +83,6 @@ def test_soft_and_mixed_labels_count_for_their_class():
     mixed.gather(make_logits(), mix_labels(OTHERS, SOFT, 0.3))  # LABELS have the larger share
     assert torch.equal(soft.sums, plain.sums)
     assert torch.equal(mixed.sums, plain.sums)
-
-
-def test_a_diverged_sample_leaves_no_trace():
-    smoothing, logits = OnlineSmoothing(CLASSES), make_logits()
-    logits[0] = math.nan
-    smoothing.gather(logits, LABELS)
-    assert smoothing.counts.tolist() == [1, 1, 1, 0]
-    assert bool(smoothing.sums.isfinite().all())
 
 
 def test_the_papers_loss_is_half_hard_and_half_soft_cross_entropy():
@@ -120,36 +95,28 @@ def test_the_papers_loss_is_half_hard_and_half_soft_cross_entropy():
 
 
 @pytest.mark.parametrize("soften", ["none", "target", "weight", "both"])
-def test_softening_starts_from_the_base(soften):
+def test_softening_starts_from_the_base_also_of_mixed_labels(soften):
     smoothing, logits = filled(), make_logits(5)
     kept = SOFT.retained if soften in ("target", "both") else torch.ones(6)
-    target = kept[:, None] * smoothing.target(LABELS) + (1 - kept[:, None]) / CLASSES
-    expected = F.kl_div(logits.log_softmax(1), target, reduction="none").sum(1)
-    if soften in ("weight", "both"):
-        expected = expected * SOFT.confidence(CLASSES)
-    found = SoftLoss(soften, reduction="none", base=smoothing)(logits, SOFT)
-    torch.testing.assert_close(found, expected)
+    base = smoothing.target(LABELS)
+    target = kept[:, None] * base + (1 - kept[:, None]) / CLASSES
+    weight = SOFT.confidence(CLASSES) if soften in ("weight", "both") else torch.ones(6)
+    loss, log_q = SoftLoss(soften, reduction="none", base=smoothing), logits.log_softmax(1)
+    expected = F.kl_div(log_q, target, reduction="none").sum(1)
+    torch.testing.assert_close(loss(logits, SOFT), weight * expected)
+    mixed = mix_labels(SOFT, OTHERS, 0.3)
+    target = 0.3 * target + 0.7 * smoothing.target(OTHERS)
+    expected = F.kl_div(log_q, target, reduction="none").sum(1)
+    torch.testing.assert_close(loss(logits, mixed), (0.3 * weight + 0.7) * expected)
 
 
-def test_the_base_of_a_mixed_label_is_mixed():
-    smoothing, logits = filled(), make_logits(5)
-    target = 0.3 * smoothing.target(LABELS) + 0.7 * smoothing.target(OTHERS)
-    expected = F.kl_div(logits.log_softmax(1), target, reduction="batchmean")
-    found = SoftLoss(base=smoothing)(logits, mix_labels(LABELS, OTHERS, 0.3))
-    torch.testing.assert_close(found, expected)
-
-
-def test_a_checkpoint_holds_the_running_epoch():
+def test_a_checkpoint_holds_the_running_epoch_and_state_follows_the_loss():
     smoothing = filled()
     smoothing.gather(make_logits(7), LABELS)
-    loss = SoftLoss(base=OnlineSmoothing(CLASSES))
+    loss = SoftLoss(base=OnlineSmoothing(CLASSES, share=0.25))
     loss.load_state_dict(SoftLoss(base=smoothing).state_dict())
     for name in ("rows", "sums", "counts"):
         assert torch.equal(getattr(loss.base, name), getattr(smoothing, name))
-
-
-def test_settings_show_and_state_follows_the_loss():
-    loss = SoftLoss(base=OnlineSmoothing(CLASSES, share=0.25))
     assert "OnlineSmoothing(num_classes=4, share=0.25)" in repr(loss)
     assert loss.to("meta").base.rows.device.type == "meta"
 
@@ -162,25 +129,18 @@ def test_nothing_is_read_off_the_cpu():
     loss.base.next_epoch()
 
 
+LOGITS = make_logits()
 BAD = [
     (lambda: OnlineSmoothing(1), "OnlineSmoothing: num_classes must be a whole number >= 2"),
     (lambda: OnlineSmoothing(4, 1.5), "OnlineSmoothing: share must be a number in 0..1"),
-    (lambda: OnlineSmoothing(3).gather(make_logits(), LABELS), "logits must be [B, C] of 3"),
-    (lambda: filled().gather(make_logits(), LABELS[:2]), "one for each of the 6 logits"),
-    (lambda: filled().gather(make_logits(), LABELS.float()), "labels must be integers"),
+    (lambda: OnlineSmoothing(3).gather(LOGITS, LABELS), "logits must be [B, C] of 3 classes"),
+    (lambda: filled().gather(LOGITS, LABELS[:2]), "one for each of the 6 logits"),
+    (lambda: filled().gather(LOGITS, LABELS.float()), "labels must be integers"),
+    (lambda: filled().gather(LOGITS, LABELS + 1), "labels must be in 0..3, got 4"),
     (lambda: SoftLoss(base=0.5), "SoftLoss: base must be an OnlineSmoothing or None, got float"),
-    (
-        lambda: SoftLoss(label_smoothing=0.1, base=filled()),
-        "give label_smoothing or base, not both",
-    ),
-    (
-        lambda: SoftLoss(base=OnlineSmoothing(3))(make_logits(), LABELS),
-        "base must be for the model's 4 classes, got one for 3",
-    ),
-    (
-        lambda: SoftLoss(base=filled())(make_logits().to("meta"), LABELS.to("meta")),
-        "base must be on the logits' device meta, got cpu; move the loss",
-    ),
+    (lambda: SoftLoss(label_smoothing=0.1, base=filled()), "label_smoothing or base, not both"),
+    (lambda: SoftLoss(base=OnlineSmoothing(3))(LOGITS, LABELS), "base must be for the model's 4"),
+    (lambda: SoftLoss(base=filled())(LOGITS.to("meta"), LABELS.to("meta")), "cpu; move the loss"),
 ]
 
 

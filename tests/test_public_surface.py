@@ -67,8 +67,7 @@ METHODS = {
     softaug.Pacer.next_epoch: "self",
     softaug.Pacer.share: "self",
     softaug.Pacer.state_dict: "self",
-    softaug.Pacer.tables: "self",
-    softaug.Pacer.watch: "self logits label * sample=None held_out=False",
+    softaug.Pacer.watch: "self logits label * sample=None",
     softaug.SoftLoss.forward: "self logits label",
 }
 

@@ -17,6 +17,7 @@ from softaug.metrics.classification import (
     equal_width_edges,
     nll,
     sum_by_bin,
+    widen,
 )
 
 
@@ -69,7 +70,8 @@ def calibration_error(
     found = _reliability("calibration_error", probs, labels, bins, binning)
     if debias:
         return debiased_square(found).clamp_min(0).sqrt()
-    return (_gaps(found) * found.count).sum() / found.count.sum()
+    gaps = (found.confidence - found.accuracy).abs()
+    return (gaps * found.count).sum() / found.count.sum()
 
 
 def max_calibration_error(
@@ -83,7 +85,8 @@ def max_calibration_error(
     >>> max_calibration_error(probs, torch.tensor([0, 1]))
     tensor(0.8750, dtype=torch.float64)
     """
-    return _gaps(_reliability("max_calibration_error", probs, labels, bins, binning)).max()
+    found = _reliability("max_calibration_error", probs, labels, bins, binning)
+    return (found.confidence - found.accuracy).abs().max()
 
 
 def class_calibration_error(probs: Tensor, labels: Tensor, bins: int = 15) -> Tensor:
@@ -97,10 +100,9 @@ def class_calibration_error(probs: Tensor, labels: Tensor, bins: int = 15) -> Te
     >>> class_calibration_error(probs, torch.tensor([0, 0]))
     tensor(0.2500, dtype=torch.float64)
     """
-    who = "class_calibration_error"
-    probs, labels = check_probs(who, probs, labels)
-    _check_bins(who, bins, "width")
-    sure, num_classes = _at_least_float32(probs), probs.shape[1]
+    probs, labels = check_probs("class_calibration_error", probs, labels)
+    _check_bins("class_calibration_error", bins, "width")
+    sure, num_classes = widen(probs), probs.shape[1]
     own = sure.gather(1, labels[:, None])[:, 0]
     cell = labels * bins + assign_bins(own, bins, "width")
     right = torch.bincount(cell, minlength=num_classes * bins).view(num_classes, bins)
@@ -164,12 +166,7 @@ def sum_gaps(means: Tensor) -> Tensor:
 
 
 def debiased_square(found: Reliability) -> Tensor:
-    """Unbiased estimate of the mean squared gap of the bins; it may be below 0.
-
-    >>> one = torch.tensor([2]), torch.tensor([0.5]), torch.tensor([0.5])
-    >>> debiased_square(Reliability(torch.tensor([0.0, 1.0]), *one))
-    tensor(-0.2500)
-    """
+    """Estimate the mean squared gap of the bins without bias; it may be below 0."""
     spread = found.accuracy * (1 - found.accuracy) / (found.count - 1).clamp_min(1)
     square = (found.confidence - found.accuracy) ** 2 - spread
     several = found.count > 1
@@ -216,7 +213,7 @@ def apply_temperature(logits: Tensor, temperature: float) -> Tensor:
 
 
 def _best_sharpness(logits: Tensor, own: Tensor) -> float:
-    """Root of the NLL's slope in 1 / T: it only rises, so Newton inside a bracket is safe."""
+    """Find the root of the NLL's slope in 1 / T: it only rises, so bracketed Newton is safe."""
     low, high = 1 / BOUNDS[1], 1 / BOUNDS[0]
     if _slope(logits, own, high)[0] <= 0:
         return high
@@ -294,15 +291,7 @@ def _reliability(who: str, probs: Tensor, labels: Tensor, bins: int, binning: st
 def _top(probs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """Confidence of each sample and whether its guess is right, both [N]."""
     sure, guess = probs.max(1)
-    return _at_least_float32(sure), guess == labels
-
-
-def _gaps(found: Reliability) -> Tensor:
-    return (found.confidence - found.accuracy).abs()
-
-
-def _at_least_float32(values: Tensor) -> Tensor:
-    return values if values.dtype == torch.float64 else values.float()
+    return widen(sure), guess == labels
 
 
 def _check_bins(who: str, bins: int, binning: str) -> None:

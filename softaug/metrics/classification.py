@@ -27,7 +27,7 @@ def error(logits: Tensor, labels: Tensor, top: int = 1) -> Tensor:
     >>> error(torch.tensor([[2.0, 1.0, 0.0]]), torch.tensor([1]), top=2)
     tensor(0., dtype=torch.float64)
     """
-    return _wrong("error", logits, labels, top).mean()
+    return image_error(logits, labels, top).mean()
 
 
 def image_error(logits: Tensor, labels: Tensor, top: int = 1) -> Tensor:
@@ -36,7 +36,17 @@ def image_error(logits: Tensor, labels: Tensor, top: int = 1) -> Tensor:
     >>> image_error(torch.tensor([[2.0, 1.0], [0.0, 3.0]]), torch.tensor([0, 0]))
     tensor([0., 1.], dtype=torch.float64)
     """
-    return _wrong("image_error", logits, labels, top)
+    logits, labels = check_scores("error", "logits", logits, labels)
+    num_classes = logits.shape[1]
+    if check_whole("error", "top", top, least=1) > num_classes:
+        refuse("error", f"top must be at most the number of classes {num_classes}", top)
+    if top == 1:
+        return (logits.argmax(1) != labels).double()
+    # Of equal logits the lower class is ahead, as in argmax: topk leaves this open.
+    own = logits.gather(1, labels[:, None])
+    before = torch.arange(num_classes, device=logits.device) < labels[:, None]
+    ahead = (logits > own) | ((logits == own) & before)
+    return (ahead.sum(1) >= top).double()
 
 
 def nll(logits: Tensor, labels: Tensor) -> Tensor:
@@ -45,7 +55,7 @@ def nll(logits: Tensor, labels: Tensor) -> Tensor:
     >>> nll(torch.zeros(1, 10), torch.tensor([3]))
     tensor(2.3026, dtype=torch.float64)
     """
-    return _surprise("nll", logits, labels).mean()
+    return image_nll(logits, labels).mean()
 
 
 def image_nll(logits: Tensor, labels: Tensor) -> Tensor:
@@ -54,7 +64,8 @@ def image_nll(logits: Tensor, labels: Tensor) -> Tensor:
     >>> image_nll(torch.tensor([[0.0, 0.0], [1000.0, 0.0]]), torch.tensor([0, 1]))
     tensor([6.9315e-01, 1.0000e+03], dtype=torch.float64)
     """
-    return _surprise("image_nll", logits, labels)
+    logits, labels = check_scores("nll", "logits", logits, labels)
+    return F.cross_entropy(logits.double(), labels, reduction="none")
 
 
 def brier(probs: Tensor, labels: Tensor) -> Tensor:
@@ -66,7 +77,7 @@ def brier(probs: Tensor, labels: Tensor) -> Tensor:
     >>> brier(torch.tensor([[0.5, 0.5], [0.0, 1.0]]), torch.tensor([0, 0]))
     tensor(1.2500, dtype=torch.float64)
     """
-    return _squares("brier", probs, labels).mean()
+    return image_brier(probs, labels).mean()
 
 
 def image_brier(probs: Tensor, labels: Tensor) -> Tensor:
@@ -75,30 +86,7 @@ def image_brier(probs: Tensor, labels: Tensor) -> Tensor:
     >>> image_brier(torch.tensor([[0.5, 0.5], [0.0, 1.0]]), torch.tensor([0, 0]))
     tensor([0.5000, 2.0000], dtype=torch.float64)
     """
-    return _squares("image_brier", probs, labels)
-
-
-def _wrong(who: str, logits: Tensor, labels: Tensor, top: int) -> Tensor:
-    logits, labels = check_scores(who, "logits", logits, labels)
-    num_classes = logits.shape[1]
-    if check_whole(who, "top", top, least=1) > num_classes:
-        refuse(who, f"top must be at most the number of classes {num_classes}", top)
-    if top == 1:
-        return (logits.argmax(1) != labels).double()
-    # Of equal logits the lower class is ahead, as in argmax: topk leaves this open.
-    own = logits.gather(1, labels[:, None])
-    before = torch.arange(num_classes, device=logits.device) < labels[:, None]
-    ahead = (logits > own) | ((logits == own) & before)
-    return (ahead.sum(1) >= top).double()
-
-
-def _surprise(who: str, logits: Tensor, labels: Tensor) -> Tensor:
-    logits, labels = check_scores(who, "logits", logits, labels)
-    return F.cross_entropy(logits.double(), labels, reduction="none")
-
-
-def _squares(who: str, probs: Tensor, labels: Tensor) -> Tensor:
-    probs, labels = check_probs(who, probs, labels)
+    probs, labels = check_probs("brier", probs, labels)
     wide = probs.double()
     own = wide.gather(1, labels[:, None]).squeeze(1)
     # Every class's p^2, less the label's, plus its (1 - p)^2; never below 0 by rounding.
@@ -111,51 +99,22 @@ def class_count(labels: Tensor, num_classes: int) -> Tensor:
     >>> class_count(torch.tensor([0, 2, 2]), num_classes=3)
     tensor([1, 0, 2])
     """
-    _check_plain_labels("class_count", labels)
     check_whole("class_count", "num_classes", num_classes, least=2)
-    low, high = (int(bound) for bound in labels.aminmax())
-    if low < 0 or high >= num_classes:
-        wrong = low if low < 0 else high
-        refuse("class_count", f"labels must be in 0..{num_classes - 1}", wrong)
+    check_labels("class_count", "labels", labels, num_classes=num_classes)
     return torch.bincount(labels, minlength=num_classes)
 
 
-def class_error(logits: Tensor, labels: Tensor, num_classes: int | None = None) -> Tensor:
-    """Error among the samples of each class, [C]; NaN for a class that has none.
+def class_mean(values: Tensor, labels: Tensor, num_classes: int) -> Tensor:
+    """Mean of the values [N] of each class's samples, [C]; NaN for a class that has none.
 
-    Weighted by `class_count` they average to `error`. `num_classes`, where given, must be
-    the number of columns of the logits.
-
-    >>> logits = torch.tensor([[1.0, 0, 0], [0, 1, 0], [0, 1, 0]])
-    >>> class_error(logits, torch.tensor([0, 0, 1]))
-    tensor([0.5000, 0.0000, nan], dtype=torch.float64)
+    >>> labels = torch.tensor([0, 0, 1])
+    >>> wrong = image_error(torch.eye(3)[[0, 1, 1]], labels)
+    >>> class_mean(wrong, labels, num_classes=3)
+    tensor([0.5000, 0.0000,    nan], dtype=torch.float64)
     """
-    logits, labels = check_scores("class_error", "logits", logits, labels)
-    if num_classes is not None and num_classes != logits.shape[1]:
-        rule = f"num_classes must be the {logits.shape[1]} columns of the logits"
-        refuse("class_error", rule, num_classes)
-    table = _confusion(logits, labels)
-    return 1 - table.diagonal().double() / table.sum(1)
-
-
-def class_nll(logits: Tensor, labels: Tensor) -> Tensor:
-    """Mean negative log-likelihood of the samples of each class, [C]; NaN where it has none.
-
-    >>> class_nll(torch.zeros(2, 3), torch.tensor([0, 1]))
-    tensor([1.0986, 1.0986,    nan], dtype=torch.float64)
-    """
-    logits, labels = check_scores("class_nll", "logits", logits, labels)
-    return _class_mean(image_nll(logits, labels), labels, logits.shape[1])
-
-
-def class_brier(probs: Tensor, labels: Tensor) -> Tensor:
-    """Mean Brier score of the samples of each class, [C]; NaN for a class that has none.
-
-    >>> class_brier(torch.tensor([[0.5, 0.5], [0.0, 1.0]]), torch.tensor([0, 0]))
-    tensor([1.2500,    nan], dtype=torch.float64)
-    """
-    probs, labels = check_probs("class_brier", probs, labels)
-    return _class_mean(image_brier(probs, labels), labels, probs.shape[1])
+    check_labels("class_mean", "labels", labels, len(values), num_classes)
+    total = sum_by_bin(labels.long(), values, num_classes)
+    return total / torch.bincount(labels, minlength=num_classes)
 
 
 def confusion_matrix(logits: Tensor, labels: Tensor) -> Tensor:
@@ -166,49 +125,31 @@ def confusion_matrix(logits: Tensor, labels: Tensor) -> Tensor:
     tensor([[1, 1],
             [0, 1]])
     """
-    return _confusion(*check_scores("confusion_matrix", "logits", logits, labels))
-
-
-def _class_mean(values: Tensor, labels: Tensor, num_classes: int) -> Tensor:
-    """Mean of the values [N] of each class's samples, [C]; 0 / 0 is NaN."""
-    return sum_by_bin(labels, values, num_classes) / torch.bincount(labels, minlength=num_classes)
-
-
-def _confusion(logits: Tensor, labels: Tensor) -> Tensor:
+    logits, labels = check_scores("confusion_matrix", "logits", logits, labels)
     num_classes = logits.shape[1]
     cell = labels * num_classes + logits.argmax(1)
     return torch.bincount(cell, minlength=num_classes**2).view(num_classes, num_classes)
 
 
-def mean_probabilities(logits: Sequence[Tensor]) -> Tensor:
-    """Mean over the models of softmax(logits): [N, C] each to [N, C] float64.
-
-    >>> mean_probabilities([torch.tensor([[0.0, 0.0]]), torch.tensor([[99.0, 0.0]])])
-    tensor([[0.7500, 0.2500]], dtype=torch.float64)
-    """
-    return _mean_log_probabilities("mean_probabilities", logits).exp()
-
-
 def ensemble_logits(logits: Sequence[Tensor]) -> Tensor:
-    """Logarithm of `mean_probabilities`, finite also where those underflow to 0.
+    """Logarithm of the models' mean softmax(logits), finite also where that underflows to 0.
 
-    It stands for the ensemble wherever logits are taken (`nll`, `calibration_summary`).
+    [N, C] each to [N, C] float64. It stands for the ensemble wherever logits are taken (`nll`,
+    `calibration_summary`).
 
     >>> ensemble_logits([torch.tensor([[0.0, 2000.0]]), torch.tensor([[0.0, 1000.0]])])
     tensor([[-1000.6931,     0.0000]], dtype=torch.float64)
     """
-    return _mean_log_probabilities("ensemble_logits", logits)
-
-
-def _mean_log_probabilities(who: str, logits: Sequence[Tensor]) -> Tensor:
     if isinstance(logits, Tensor) or not isinstance(logits, Sequence) or len(logits) == 0:
         rule = "logits must be a non-empty list of tensors [N, C], one for each model"
-        refuse(who, rule, describe(logits))
-    models = [check_matrix(who, "logits", model).double() for model in logits]
+        refuse("ensemble_logits", rule, describe(logits))
+    models = [check_matrix("ensemble_logits", "logits", model).double() for model in logits]
     for model in models:
         if model.shape != models[0].shape:
             rule = f"every model's logits must be {list(models[0].shape)} as the first's"
-            refuse(who, rule, describe(model), "predict the same images with every model")
+            refuse(
+                "ensemble_logits", rule, describe(model), "predict the same images with every model"
+            )
     each = torch.stack([model.log_softmax(1) for model in models])
     return each.logsumexp(0) - math.log(len(models))
 
@@ -219,7 +160,8 @@ def check_scores(who: str, name: str, scores: Any, labels: Any) -> tuple[Tensor,
     Refuses all but finite scores with integer labels in 0..C - 1.
     """
     scores = check_matrix(who, name, scores)
-    _check_labels(who, scores, labels)
+    check_num_classes(who, scores.shape[1])
+    check_labels(who, "labels", labels, len(scores), scores.shape[1])
     return scores, labels.to(scores.device).long()
 
 
@@ -236,12 +178,11 @@ def check_probs(who: str, probs: Any, labels: Any) -> tuple[Tensor, Tensor]:
 
 
 def check_matrix(who: str, name: str, scores: Any) -> Tensor:
-    """Finite scores [N, C], moved to the CPU where their device has no float64."""
+    """Finite numbers [N, C], moved to the CPU where their device has no float64."""
     if not isinstance(scores, Tensor) or scores.ndim != 2 or len(scores) == 0:
         refuse(who, f"{name} must be a non-empty tensor [N, C]", describe(scores))
     if not scores.dtype.is_floating_point:
         refuse(who, f"{name} must be floating point", describe(scores))
-    check_num_classes(who, scores.shape[1])
     if not bool(torch.stack(scores.aminmax()).isfinite().all()):  # 20 times as fast as of all
         sample = int((~scores.isfinite()).any(1).nonzero()[0])
         got = f"{scores[sample].tolist()[:4]} (sample {sample})"
@@ -251,22 +192,21 @@ def check_matrix(who: str, name: str, scores: Any) -> Tensor:
     return found
 
 
-def _check_labels(who: str, scores: Tensor, labels: Any) -> None:
-    if not isinstance(labels, Tensor) or labels.shape != scores.shape[:1]:
-        rule = f"labels must be a tensor [N] with one label for each of the {len(scores)} samples"
-        refuse(who, rule, describe(labels))
-    check_integers(who, "labels", labels)
+def check_labels(
+    who: str, name: str, labels: Any, num: int | None = None, num_classes: int | None = None
+) -> None:
+    """Refuse all but `num` class indices, [N], where they are given in 0..num_classes - 1."""
+    if not isinstance(labels, Tensor) or labels.ndim != 1 or len(labels) != (num or len(labels)):
+        each = "" if num is None else f" with one label for each of the {num} samples"
+        refuse(who, f"{name} must be a tensor [N]{each}", describe(labels))
+    if len(labels) == 0:
+        refuse(who, f"{name} must be non-empty", describe(labels))
+    check_integers(who, name, labels)
     low, high = (int(bound) for bound in labels.aminmax())
-    if low < 0 or high >= scores.shape[1]:
-        wrong = low if low < 0 else high
+    if low < 0 or (num_classes is not None and high >= num_classes):
+        bounds = ">= 0" if num_classes is None else f"in 0..{num_classes - 1}"
         remedy = "labels are class indices, one column of the scores for each class"
-        refuse(who, f"labels must be in 0..{scores.shape[1] - 1}", wrong, remedy)
-
-
-def _check_plain_labels(who: str, labels: Any) -> None:
-    if not isinstance(labels, Tensor) or labels.ndim != 1 or len(labels) == 0:
-        refuse(who, "labels must be a non-empty tensor [N]", describe(labels))
-    check_integers(who, "labels", labels)
+        refuse(who, f"{name} must be {bounds}", low if low < 0 else high, remedy)
 
 
 BINNINGS = ("width", "mass")
@@ -279,9 +219,6 @@ def assign_bins(sure: Tensor, bins: int, binning: str) -> Tensor:
     sample's rank is the number of samples below it, so equal confidences are never parted
     (without ties, bin sizes differ by at most one; a large tie leaves bins after it empty).
 
-    >>> sure = torch.tensor([0.0, 0.5, 0.51, 1.0])
-    >>> assign_bins(sure, 2, "width"), assign_bins(sure, 2, "mass")
-    (tensor([0, 0, 1, 1]), tensor([0, 0, 1, 1]))
     >>> assign_bins(torch.tensor([0.9, 0.9, 0.9, 1.0]), 2, "mass")
     tensor([0, 0, 0, 1])
     """
@@ -293,20 +230,12 @@ def assign_bins(sure: Tensor, bins: int, binning: str) -> Tensor:
 
 
 def equal_width_edges(bins: int, like: Tensor) -> Tensor:
-    """0, 1 / bins, ... 1, rounded as the confidences are: 0.3 is on the edge in any type.
-
-    >>> equal_width_edges(4, torch.zeros(1))
-    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
-    """
+    """Return 0, 1 / bins, ... 1, rounded as the confidences are: 0.3 is on the edge in any type."""
     return (torch.arange(bins + 1, dtype=torch.float64) / bins).to(like)
 
 
 def equal_mass_edges(sure: Tensor, place: Tensor, bins: int) -> Tensor:
-    """Edges such that bin b holds edges[b] < confidence <= edges[b + 1]; from 0 to 1.
-
-    >>> equal_mass_edges(torch.tensor([0.25, 0.5, 1.0]), torch.tensor([0, 0, 1]), 2)
-    tensor([0.0000, 0.5000, 1.0000])
-    """
+    """Return edges such that bin b holds edges[b] < confidence <= edges[b + 1]; from 0 to 1."""
     highest = sure.new_zeros(bins).scatter_reduce(0, place, sure, "amax")
     edges = torch.cat([sure.new_zeros(1), highest.cummax(0).values])
     edges[-1] = 1
@@ -314,10 +243,11 @@ def equal_mass_edges(sure: Tensor, place: Tensor, bins: int) -> Tensor:
 
 
 def sum_by_bin(place: Tensor, values: Tensor, bins: int) -> Tensor:
-    """Sum of the values in each bin, [bins] float64.
-
-    >>> sum_by_bin(torch.tensor([0, 1, 1]), torch.tensor([1.0, 2.0, 3.0]), 2)
-    tensor([1., 5.], dtype=torch.float64)
-    """
+    """Sum the values in each bin, [bins] float64."""
     wide = values.double()
     return wide.new_zeros(bins).index_add_(0, place, wide)
+
+
+def widen(values: Tensor) -> Tensor:
+    """Return values in at least float32."""
+    return values.to(torch.promote_types(values.dtype, torch.float32))

@@ -1,19 +1,11 @@
 """How well features tell classes apart, without training anything on them."""
 
-from typing import Any
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from softaug.checks import (
-    NotFiniteError,
-    check_integers,
-    check_positive,
-    check_whole,
-    describe,
-    refuse,
-)
+from softaug.checks import check_positive, check_whole, refuse
+from softaug.metrics.classification import check_labels, check_matrix, widen
 
 WHO = "knn_accuracy"
 _MOST_SIMILARITIES = 2**24  # at once: 64 MB
@@ -37,8 +29,8 @@ def knn_accuracy(
     >>> knn_accuracy(known, torch.tensor([0, 1, 1]), asked, torch.tensor([0, 0]), k=1)
     tensor(0.5000, dtype=torch.float64)
     """
-    _check_features("features", features)
-    _check_labels("labels", labels, features)
+    features = check_matrix(WHO, "features", features)
+    check_labels(WHO, "labels", labels, len(features))
     found = knn_predict(train_features, train_labels, features, k, temperature)
     return (found == labels.to(found.device)).double().mean()
 
@@ -56,9 +48,9 @@ def knn_predict(
     >>> knn_predict(known, torch.tensor([0, 1, 1]), torch.tensor([[1.0, 3.0]]), k=2)
     tensor([1])
     """
-    _check_features("train_features", train_features)
-    _check_features("features", features)
-    _check_labels("train_labels", train_labels, train_features)
+    train_features = check_matrix(WHO, "train_features", train_features)
+    features = check_matrix(WHO, "features", features)
+    check_labels(WHO, "train_labels", train_labels, len(train_features))
     if features.shape[1] != train_features.shape[1]:
         rule = f"features must have as many dimensions as train_features, {train_features.shape[1]}"
         refuse(WHO, rule, features.shape[1])
@@ -81,22 +73,4 @@ def _vote(known: Tensor, labels: Tensor, asked: Tensor, k: int, temperature: flo
 
 
 def _unit(features: Tensor) -> Tensor:
-    return F.normalize(features.to(torch.promote_types(features.dtype, torch.float32)), dim=1)
-
-
-def _check_features(name: str, value: Any) -> None:
-    floating = isinstance(value, Tensor) and value.is_floating_point()
-    if not floating or value.ndim != 2 or value.numel() == 0:
-        refuse(WHO, f"{name} must be a non-empty floating-point tensor [N, D]", describe(value))
-    if not bool(torch.stack(value.aminmax()).isfinite().all()):
-        remedy = "did the training diverge?"
-        refuse(WHO, f"{name} must be finite", "NaN or infinity", remedy, NotFiniteError)
-
-
-def _check_labels(name: str, labels: Any, features: Tensor) -> None:
-    if not isinstance(labels, Tensor) or labels.shape != features.shape[:1]:
-        rule = f"{name} must be a tensor [N] with one label for each of {len(features)} features"
-        refuse(WHO, rule, describe(labels))
-    check_integers(WHO, name, labels)
-    if int(labels.min()) < 0:
-        refuse(WHO, f"{name} must be >= 0", int(labels.min()), "labels are class indices")
+    return F.normalize(widen(features), dim=1)

@@ -3,23 +3,19 @@
 from softaug.pacing.pacer import Pacer
 from softaug.pacing.rules import (
     AccuracyHold,
-    AccuracyLine,
     ConfidenceMatch,
     EpochStats,
     GroupMeans,
     GroupRule,
-    HeldOutGap,
     Rule,
 )
 
 __all__ = [
     "AccuracyHold",
-    "AccuracyLine",
     "ConfidenceMatch",
     "EpochStats",
     "GroupMeans",
     "GroupRule",
-    "HeldOutGap",
     "Pacer",
     "Rule",
 ]

@@ -7,18 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softaug.checks import (
-    check_choice,
-    check_inside,
-    check_integers,
-    check_positive,
-    check_share,
-    check_whole,
-    describe,
-    refuse,
-)
-from softaug.draws import send
-from softaug.label import MixedLabel, SoftLabel, get_main_label
+from softaug.checks import check_choice, check_positive, check_share, check_whole, describe, refuse
+from softaug.label import AnyLabel, MixedLabel, match_labels
 from softaug.pacing.rules import AccuracyHold, EpochStats, GroupRule, Rule, fit_k
 from softaug.pacing.statistics import (
     ASKED,
@@ -27,15 +17,13 @@ from softaug.pacing.statistics import (
     NUM,
     RIGHT,
     UNIT,
-    AnyLabel,
     GroupScales,
-    make_sums,
+    keep_in_first,
     measure_batch,
-    sum_by_lost,
 )
-from softaug.softening import all_reduce_sum, is_rank_zero
+from softaug.softening import all_reduce_sum
 from softaug.transforms.base import SoftTransform
-from softaug.transforms.strength import BY, SIGMA, By, Paced
+from softaug.transforms.strength import BY, SIGMA, By, Paceable, Paced
 
 _HOLD = AccuracyHold()
 _SETTLED = 0.5  # of the strength that was reached
@@ -85,27 +73,31 @@ class Pacer:
         settle: float | None = None,
         first_k: float = 2.0,
     ) -> None:
-        self._own = check_auto(transform)
-        start, self.least, self.most = check_limits(transform, first, least, most)
+        own, self._own = _check_auto(transform)
+        start, self.least, self.most = _check_limits(transform.name, own, first, least, most)
         self.factor = check_positive("Pacer", "factor", factor)
         if self.factor <= 1:
             refuse("Pacer", "factor must be above 1", factor)
         self.settle = None if settle is None else check_share("Pacer", "settle", settle)
         self.epochs = check_whole("Pacer", "epochs", epochs, least=1)
         if isinstance(rule, type) or not isinstance(rule, Rule):
-            remedy = "such as softaug.pacing.AccuracyLine()"
+            remedy = "such as softaug.pacing.AccuracyHold()"
             refuse("Pacer", "rule must be a rule of softaug.pacing", describe(rule), remedy)
         self.rule = rule
-        self._k = check_auto_k(transform, rule)
-        self._groups = build_groups(by, num, rule, factor)
-        self._sets = name_setting(transform)
+        self._k = transform.k if isinstance(transform.k, Paced) else None
+        if self._k is not None and not getattr(rule, "finds_k", False):
+            remedy = "use ConfidenceMatch, or give the transform a k"
+            refuse("Pacer", 'k "auto" must have a rule that finds one', rule, remedy)
+        self._groups = _build_groups(by, num, rule, factor)
+        # In words: a sigma, of whatever transform, or the strength of this one.
+        self._sets = own.name if own == SIGMA else f"{own.name} of {transform.name}"
         first_k = check_positive("Pacer", "first_k", first_k)
         self._own.divide(by, num)  # nothing is refused from here on
         self.epoch = 0  # that have ended
         self.lead: float | None = None  # of the last one
         self._past: list[float] = []  # accuracy in each
         self._num_classes = 0
-        self._sums = make_sums()
+        self._sums = torch.zeros(BINS, 5, dtype=torch.int64)
         self._set(start, first_k)
 
     @property
@@ -128,68 +120,56 @@ class Pacer:
         """What the transform has now; None where its k is not the pacer's."""
         return None if self._k is None else float(self._k.read("Pacer", "k"))
 
-    def watch(
-        self,
-        logits: Tensor,
-        label: Tensor | SoftLabel | MixedLabel,
-        *,
-        sample: Tensor | None = None,
-        held_out: bool = False,
-    ) -> None:
+    def watch(self, logits: Tensor, label: AnyLabel, *, sample: Tensor | None = None) -> None:
         """Note what the network made of a batch [B, C]; nothing waits for the device.
 
         `sample` [B], for `by` "sample" alone, are the places in the training set that the draws'
-        keys have as index. `held_out` is for clean images that are not trained on.
+        keys have as index.
         """
-        if self._k is not None and isinstance(label, MixedLabel):
-            remedy = "give the transform a k, or do not mix"
-            refuse("Pacer", 'k "auto" is for labels of one image', "mixed labels", remedy)
-        k = math.inf if self._k is None else float(self._k.read("Pacer", "k"))
-        found, row = measure_batch(logits, label, k)
-        if held_out and sample is not None:
-            refuse("Pacer", "sample is for images that are trained on", "it with held_out")
-        part = None if held_out else find_groups(self._groups, logits, label, sample)
-        if self._groups is not None and part is not None:
-            self._groups.watch(found, part)
-        self._sums = self._sums.to(found.device) + sum_by_lost(found, row, held_out)
+        labels = match_labels("Pacer", logits, label)
+        if isinstance(label, MixedLabel) and (self._k is not None or self.by == "sample"):
+            rule = 'k "auto"' if self._k is not None else 'by "sample"'
+            refuse("Pacer", f"{rule} is for labels of one image", "mixed labels", "do not mix")
+        if sample is not None and self.by != "sample":
+            refuse("Pacer", 'sample is for by "sample"', f'it with by "{self.by}"')
+        found, bins = measure_batch(logits, label, labels, math.inf if self.k is None else self.k)
+        if self._groups is not None:
+            self._groups.watch(found, self._groups.find_rows(logits, labels, sample))
+        self._sums = self._sums.to(found.device).index_add_(0, bins, found)
         self._num_classes = logits.shape[1]
 
     def next_epoch(self) -> None:
         """Set the strength for the next epoch; all processes call it overall."""
         if self.epoch >= self.epochs:
             refuse("Pacer", f"there are {self.epochs} epochs", "one more", "raise epochs")
-        table = all_reduce_sum(self._sums).cpu()  # the one wait for the device
-        check_feedback(table, self.rule, self.epoch + 1)
-        stats = self._summarize(table.double())
+        table = all_reduce_sum(self._sums).cpu().double()  # the one wait for the device
+        if not table[:, NUM].any():
+            remedy = "call watch(logits, label) after each batch, before next_epoch()"
+            got = f"nothing in epoch {self.epoch + 1}"
+            refuse("Pacer", "each epoch must be watched", got, remedy)
+        stats = self._summarize(table.sum(0))
         self.lead = self.rule.lead(stats)
-        k = None if self.k is None else self._next_k(table.double(), self.k, stats.chance)
+        k = None if self.k is None else self._next_k(table, self.k, stats.chance)
         if self._groups is not None:
-            assert isinstance(self.rule, GroupRule), "build_groups sees to it"
+            assert isinstance(self.rule, GroupRule), "_build_groups sees to it"
             self._groups.next_epoch(self.rule, stats.chance)
         self.epoch += 1
         self._set(self._next_strength(self.lead), k)
         self._past.append(stats.accuracy)
-        self._sums = make_sums(self._sums.device)
+        self._sums.zero_()
 
     def share(self) -> None:
         """Have the first process know what all watched; all call it overall.
 
         Only before a `state_dict` within an epoch, and only with several processes.
         """
-        total = all_reduce_sum(self._sums)
-        self._sums = total if is_rank_zero() else torch.zeros_like(total)
+        self._sums = keep_in_first(all_reduce_sum(self._sums))
         if self._groups is not None:
-            self._groups.share()
-
-    def tables(self) -> dict[str, Tensor]:
-        """What is known of each class or sample, in place; nothing where all have one strength."""
-        return {} if self._groups is None else self._groups.tensors()
+            self._groups.sums = keep_in_first(all_reduce_sum(self._groups.sums))
 
     def state_dict(self) -> dict[str, Any]:
-        """All that the next strengths depend on, as plain values, and `tables` if there are any."""
-        tables = {name: table.clone() for name, table in self.tables().items()}
-        own = {"tables": tables} if tables else {}
-        return {
+        """All that the next strengths depend on: plain values, and tables of classes or samples."""
+        state = {
             "pacer": repr(self),
             "epoch": self.epoch,
             "sigma": self._reached,  # called so in checkpoints from when it was always one
@@ -198,33 +178,29 @@ class Pacer:
             "past": list(self._past),
             "num_classes": self._num_classes,
             "sums": self._sums.tolist(),
-            **own,
         }
+        return state if self._groups is None else {**state, "tables": self._groups.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where `state_dict` was taken; that of another pacer is refused."""
         if state["pacer"] != repr(self):
-            rule = f"the state must be that of {self}"
-            refuse(
-                "Pacer", rule, state["pacer"], "make the pacer as it was made then, or begin anew"
-            )
+            remedy = "make the pacer as it was made then, or begin anew"
+            refuse("Pacer", f"the state must be that of {self}", state["pacer"], remedy)
         self.epoch, self.lead = state["epoch"], state["lead"]
         self._past = list(state["past"])
         self._num_classes = state["num_classes"]
-        kept = torch.tensor(state["sums"])
-        self._sums = kept if is_rank_zero() else torch.zeros_like(kept)  # it is everybody's
-        for name, table in self.tables().items():
-            table.copy_(state["tables"][name])
+        # Older states have a last row, of images that were not trained on.
+        self._sums = keep_in_first(torch.tensor(state["sums"])[:BINS])
         if self._groups is not None:
-            self._groups.leave_to_first()
+            self._groups.load_state_dict(state["tables"])
         self._set(state["sigma"], state["k"])
 
     def __repr__(self) -> str:
         names = ("epochs", "rule", "least", "most", "factor")
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
-        shown += f", settles={self._num_settle}"
         own = "" if self._groups is None else f", by={self.by!r}, num={self._groups.num}"
-        return f"Pacer({shown}{own}, sets={self._sets}{'' if self._k is None else ' and k'})"
+        sets = f"sets={self._sets}{'' if self._k is None else ' and k'}"
+        return f"Pacer({shown}, settles={self._num_settle}{own}, {sets})"
 
     def _set(self, strength: float, k: float | None) -> None:
         self._reached = strength
@@ -234,16 +210,14 @@ class Pacer:
         if self._k is not None and k is not None:
             self._k.set(k)
 
-    def _summarize(self, table: Tensor) -> EpochStats:
-        augmented, held = table[:BINS].sum(0), table[BINS]
-        num = augmented[NUM] * UNIT
+    def _summarize(self, sums: Tensor) -> EpochStats:
+        num = sums[NUM] * UNIT
         return EpochStats(
             progress=(self.epoch + 1) / self.epochs,
             chance=1 / self._num_classes,
-            accuracy=float(augmented[RIGHT] / augmented[NUM]),
-            confidence=float(augmented[GIVEN] / num),
-            target_confidence=float(augmented[ASKED] / num),
-            held_out_accuracy=float(held[RIGHT] / held[NUM]) if held[NUM] else None,
+            accuracy=float(sums[RIGHT] / sums[NUM]),
+            confidence=float(sums[GIVEN] / num),
+            target_confidence=float(sums[ASKED] / num),
             past_accuracy=tuple(self._past),
         )
 
@@ -270,67 +244,42 @@ class Pacer:
 
     def _next_k(self, table: Tensor, k: float, chance: float) -> float:
         """A step of `factor` at most toward the k that the accuracies speak for."""
-        num, right, *_, lost = table[:BINS].unbind(1)
+        num, right, *_, lost = table.unbind(1)
         some = num.clamp_min(1)
         wanted = fit_k(lost / some / UNIT, right / some, num, chance)
         return k if wanted is None else min(max(wanted, k / self.factor), k * self.factor)
 
 
-def check_auto(transform: Any) -> Paced:
-    """What the transform's strength is set by."""
-    if not isinstance(transform, SoftTransform):
-        remedy = 'such as SoftCrop(sigma="auto")'
-        refuse("Pacer", "the transform must be a soft one", describe(transform), remedy)
-    if transform.paceable is None:
-        remedy = 'such as the sigma of SoftCrop(sigma="auto"); its class must name it as paceable'
-        refuse("Pacer", "the transform must have a strength to set", transform.name, remedy)
-    name = transform.paceable.name
-    strength = getattr(transform, name)
+def _check_auto(transform: Any) -> tuple[Paceable, Paced]:
+    """Return the setting that is the transform's strength, and what it is set by."""
+    if not isinstance(transform, SoftTransform) or transform.paceable is None:
+        remedy = 'such as SoftCrop(sigma="auto"); its class must name it as paceable'
+        rule = "the transform must be a soft one with a strength to set"
+        refuse("Pacer", rule, type(transform).__name__, remedy)
+    strength = getattr(transform, transform.paceable.name)
     if not isinstance(strength, Paced):
-        refuse("Pacer", f'{name} of {transform.name} must be "auto"', strength)
-    return strength
+        refuse("Pacer", f'{transform.paceable.name} of {transform.name} must be "auto"', strength)
+    return transform.paceable, strength
 
 
-def check_limits(
-    transform: SoftTransform[Any], first: float | None, least: float | None, most: float | None
+def _check_limits(
+    name: str, own: Paceable, first: float | None, least: float | None, most: float | None
 ) -> tuple[float, float, float]:
     """First, least and most as given, else the transform's own; a first outside is refused."""
-    own = transform.paceable
-    assert own is not None, "check_auto sees to it"
-    low, high = (
-        check_positive("Pacer", name, own_limit if given is None else given)
-        for name, given, own_limit in (("least", least, own.least), ("most", most, own.most))
-    )
+    low = check_positive("Pacer", "least", own.least if least is None else least)
+    high = check_positive("Pacer", "most", own.most if most is None else most)
     if low > high:
         rule = f"least must be at most {high:g}, which most is"
-        refuse("Pacer", rule, low, f"{transform.name} has {own.least:g} and {own.most:g}")
+        refuse("Pacer", rule, low, f"{name} has {own.least:g} and {own.most:g}")
     if high > own.limit:
-        rule = f"most must be at most {own.limit:g} for {own.name} of {transform.name}"
-        refuse("Pacer", rule, most)
+        refuse("Pacer", f"most must be at most {own.limit:g} for {own.name} of {name}", most)
     start = min(max(own.least, low), high) if first is None else first
     if not low <= check_positive("Pacer", "first", start) <= high:
         refuse("Pacer", f"first must be in {low:g}..{high:g}", first)
     return float(start), low, high
 
 
-def check_auto_k(transform: SoftTransform[Any], rule: Rule) -> Paced | None:
-    """What the transform's k is set by; None where it is fixed."""
-    if not isinstance(transform.k, Paced):
-        return None
-    if not rule.finds_k:
-        remedy = "use ConfidenceMatch, or give the transform a k"
-        refuse("Pacer", 'k "auto" must have a rule that finds one', rule, remedy)
-    return transform.k
-
-
-def name_setting(transform: SoftTransform[Any]) -> str:
-    """In words: a sigma, of whatever transform, or the strength of this one."""
-    own = transform.paceable
-    assert own is not None, "check_auto sees to it"
-    return own.name if own == SIGMA else f"{own.name} of {transform.name}"
-
-
-def build_groups(by: str, num: int | None, rule: Rule, factor: float) -> GroupScales | None:
+def _build_groups(by: str, num: int | None, rule: Rule, factor: float) -> GroupScales | None:
     """What each class or sample has of its own; None where all have one strength."""
     check_choice("Pacer", "by", by, BY)
     if by == "all":
@@ -341,48 +290,6 @@ def build_groups(by: str, num: int | None, rule: Rule, factor: float) -> GroupSc
         what = "classes" if by == "class" else "training samples"
         refuse("Pacer", f'by "{by}" must have a num', None, f"give the number of {what}")
     if not isinstance(rule, GroupRule):
-        remedy = "use AccuracyHold, AccuracyLine or ConfidenceMatch"
+        remedy = "use AccuracyHold or ConfidenceMatch"
         refuse("Pacer", f'by "{by}" must have a rule that tells them apart', rule, remedy)
     return GroupScales(by, check_whole("Pacer", "num", num, least=2), factor**0.5)
-
-
-def find_groups(
-    groups: GroupScales | None, logits: Tensor, label: AnyLabel, sample: Tensor | None
-) -> Tensor | None:
-    """Which class or sample each of a batch is of, [B]; None where all have one strength."""
-    by = "all" if groups is None else groups.by
-    if sample is not None and by != "sample":
-        refuse("Pacer", 'sample is for by "sample"', f'it with by "{by}"')
-    if groups is None:
-        return None
-    if groups.by == "sample":
-        return _check_samples(groups.num, logits, label, sample)
-    if logits.shape[1] != groups.num:
-        refuse("Pacer", f"logits must be of num = {groups.num} classes", logits.shape[1])
-    labels = get_main_label(label)
-    assert isinstance(labels, Tensor), "they have been checked"
-    return labels.long()
-
-
-def _check_samples(num: int, logits: Tensor, label: AnyLabel, sample: Any) -> Tensor:
-    if isinstance(label, MixedLabel):
-        remedy = 'use by "class", or do not mix'
-        refuse("Pacer", 'by "sample" is for labels of one image', "mixed labels", remedy)
-    if not isinstance(sample, Tensor) or sample.shape != logits.shape[:1]:
-        remedy = "watch(logits, label, sample=index), with the index of the draws' key"
-        rule = f'by "sample" must have a sample for each of the {len(logits)} logits'
-        refuse("Pacer", rule, describe(sample), remedy)
-    check_integers("Pacer", "sample", sample)
-    check_inside("Pacer", f"sample must be in 0..{num - 1}", sample, num)
-    return send(sample, logits.device).long()
-
-
-def check_feedback(table: Tensor, rule: Rule, epoch: int) -> None:
-    """Refuse the sums of an `epoch` that nothing was watched of."""
-    if not table[:BINS, NUM].any():
-        remedy = "call watch(logits, label) after each batch, before next_epoch()"
-        refuse("Pacer", "each epoch must be watched", f"nothing in epoch {epoch}", remedy)
-    if rule.needs_held_out and not table[BINS, NUM]:
-        remedy = "call watch(logits, labels, held_out=True) on clean images"
-        rule_needs = f"{type(rule).__name__} needs images that are not trained on"
-        refuse("Pacer", rule_needs, f"none in epoch {epoch}", remedy)

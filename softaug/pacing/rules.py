@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from softaug.checks import check_share, describe, refuse
+from softaug.checks import check_share
 
 _MEMORIZING_EPOCH = 20  # epochs, after which more of them teach a network its images, not its task
 
@@ -20,12 +20,11 @@ class EpochStats(NamedTuple):
     accuracy: float  # on augmented images
     confidence: float  # mean probability of the true class, on augmented images
     target_confidence: float  # mean of what their targets give it
-    held_out_accuracy: float | None  # accuracy on clean images that are not trained on
     past_accuracy: tuple[float, ...] = ()  # accuracy in each epoch before, on augmented images
 
 
 class GroupMeans(NamedTuple):
-    """GroupMeans over images: of each class or sample [num], or of all overall."""
+    """Means over images: of each class or sample [num], or of all overall."""
 
     accuracy: Tensor
     confidence: Tensor  # probability of the true class
@@ -34,15 +33,10 @@ class GroupMeans(NamedTuple):
 
 @runtime_checkable
 class Rule(Protocol):
-    """A strength rises after an epoch whose lead is above 0, and falls if it is below."""
+    """A strength rises after an epoch whose lead is above 0, and falls if it is below.
 
-    @property
-    def needs_held_out(self) -> bool:
-        """Whether it looks at images that are not trained on."""
-
-    @property
-    def finds_k(self) -> bool:
-        """Whether a k that is "auto" is fitted."""
+    One with the attribute `finds_k = True` is for a k that is "auto", too.
+    """
 
     def lead(self, stats: EpochStats) -> float:
         """How far training is ahead, as a share of the images or a probability."""
@@ -57,46 +51,21 @@ class GroupRule(Rule, Protocol):
 
 
 @dataclass(frozen=True)
-class AccuracyLine:
-    """Ahead while accuracy on augmented images is above a line from chance to `goal`.
-
-    >>> stats = EpochStats(0.5, 0.1, 0.7, 0.6, 1.0, held_out_accuracy=None)
-    >>> round(AccuracyLine(goal=0.9).lead(stats), 3)  # half way the line is at 0.5
-    0.2
-    """
-
-    goal: float = 0.95
-    needs_held_out: ClassVar[bool] = False
-    finds_k: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        check_share("AccuracyLine", "goal", self.goal)
-
-    def lead(self, stats: EpochStats) -> float:
-        line = stats.chance + (self.goal - stats.chance) * stats.progress
-        return stats.accuracy - line
-
-    def ahead(self, group: GroupMeans, overall: GroupMeans, chance: float) -> Tensor:
-        return group.accuracy - overall.accuracy
-
-
-@dataclass(frozen=True)
 class AccuracyHold:
     """Ahead while accuracy on augmented images is above what it was at `since` of all epochs.
 
     None is half of them, but no later than the 20th: by then a network begins to know its images
     by heart. Until then a strength stays. From then on accuracy is held there: whatever the
     network learns is spent on going farther. Nothing is said about how high an accuracy is, so
-    the rule is the same for 10 classes and for 1,000, for few epochs and for many.
+    the rule is the same for 10 classes and for 1,000, for few epochs and for many. It finds no k:
+    near crops, half of the time, tell nothing of it.
 
-    >>> stats = EpochStats(0.75, 0.1, 0.7, 0.6, 1.0, None, past_accuracy=(0.4, 0.6))
+    >>> stats = EpochStats(0.75, 0.1, 0.7, 0.6, 1.0, past_accuracy=(0.4, 0.6))
     >>> round(AccuracyHold(since=0.5).lead(stats), 3)  # the third of four
     0.1
     """
 
     since: float | None = None
-    needs_held_out: ClassVar[bool] = False
-    finds_k: ClassVar[bool] = False  # near crops, half of the time, tell nothing of k
 
     def __post_init__(self) -> None:
         if self.since is not None:
@@ -121,29 +90,6 @@ class AccuracyHold:
 
 
 @dataclass(frozen=True)
-class HeldOutGap:
-    """Ahead while augmented training images are classified better than clean held-out ones.
-
-    Then the network knows its training images by more than what carries over. `margin` is how
-    much better they may be.
-    """
-
-    margin: float = 0.0
-    needs_held_out: ClassVar[bool] = True
-    finds_k: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        if isinstance(self.margin, bool) or not isinstance(self.margin, int | float):
-            refuse("HeldOutGap", "margin must be a number in -1..1", describe(self.margin))
-        if not (math.isfinite(self.margin) and -1 <= self.margin <= 1):
-            refuse("HeldOutGap", "margin must be a number in -1..1", self.margin)
-
-    def lead(self, stats: EpochStats) -> float:
-        assert stats.held_out_accuracy is not None, "the pacer sees to it"
-        return stats.accuracy - stats.held_out_accuracy - self.margin
-
-
-@dataclass(frozen=True)
 class ConfidenceMatch:
     """Ahead while the network gives true classes more than a growing share of what targets ask.
 
@@ -154,7 +100,6 @@ class ConfidenceMatch:
     """
 
     goal: float = 0.95
-    needs_held_out: ClassVar[bool] = False
     finds_k: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -7,84 +7,40 @@ import torch
 from torch import Tensor
 
 from softaug.checks import check_inside, check_integers, describe, refuse
-from softaug.label import MixedLabel, SoftLabel, get_main_label
+from softaug.draws import send
+from softaug.label import AnyLabel, MixedLabel, SoftLabel
 from softaug.pacing.rules import GroupMeans, GroupRule
 from softaug.softening import all_reduce_sum, confidence, is_rank_zero
 
-BINS = 10  # of augmented images, by the share that is lost; a last row is of held-out images
+BINS = 10  # of images, by the share that is lost
 NUM, RIGHT, GIVEN, ASKED, LOST = range(5)
 UNIT = 2**32  # shares are added up as whole numbers of 1 / UNIT: exact, in whatever order
 
-AnyLabel = Tensor | SoftLabel | MixedLabel
-
-
-def make_sums(device: torch.device | str = "cpu") -> Tensor:
-    """Sums of no image: [BINS + 1, 5] int64."""
-    return torch.zeros(BINS + 1, 5, dtype=torch.int64, device=device)
-
 
 @torch.no_grad()
-def measure_batch(logits: Tensor, label: AnyLabel, k: float = math.inf) -> tuple[Tensor, Tensor]:
-    """Of each image the five numbers [B, 5] and its row [B], on the device of `logits`.
+def measure_batch(
+    logits: Tensor, label: AnyLabel, labels: Tensor, k: float = math.inf
+) -> tuple[Tensor, Tensor]:
+    """Measure each image: five numbers [B, 5] and its bin [B], on the device of `logits`.
 
-    `k` is the curve by which the labels were softened; it tells what share of an image was
-    lost (inf: nothing is known, all are counted as whole).
+    `labels` [B] are the main classes of `label`. `k` is the curve by which it was softened; it
+    tells what share of an image was lost (inf: nothing is known, all are counted as whole).
     """
-    labels = _check(logits, label)
     probs = logits.softmax(1, dtype=torch.float32)
     given = probs.gather(1, labels[:, None])[:, 0]
-    lost = _lost(label, k, like=given)
+    asked, lost = torch.ones_like(given), torch.zeros_like(given)
+    if isinstance(label, SoftLabel):
+        kept = torch.as_tensor(label.retained, dtype=probs.dtype).to(probs.device)
+        asked = confidence(kept, probs.shape[1])
+        if not math.isinf(k):
+            lost = (1 - kept).clamp(0, 1) ** (1 / k)  # `retained` solved for it
+    elif isinstance(label, MixedLabel):
+        asked = label.dense(probs.shape[1]).gather(1, labels[:, None])[:, 0]
     right = (probs.argmax(1) == labels).long()
-    shares = [_whole(share) for share in (given, _asked(label, probs), lost)]
+    # What is no number, in a diverged step, counts 0.
+    shares = [(share.nan_to_num(0) * UNIT).round().long() for share in (given, asked, lost)]
     found = torch.stack([torch.ones_like(right), right, *shares], dim=1)
     return found, (lost * BINS).long().clamp(0, BINS - 1)
-
-
-def sum_by_lost(found: Tensor, row: Tensor, held_out: bool = False) -> Tensor:
-    """Sums [BINS + 1, 5] of what `measure_batch` gives, without waiting for the device."""
-    row = torch.full_like(row, BINS) if held_out else row
-    return make_sums(found.device).index_add_(0, row, found)
-
-
-def _whole(share: Tensor) -> Tensor:
-    """Shares in whole numbers of 1 / UNIT; what is no number, in a diverged step, counts 0."""
-    return (share.nan_to_num(0) * UNIT).round().long()
-
-
-def _asked(label: AnyLabel, probs: Tensor) -> Tensor:
-    """What the targets give to the main classes, [B]."""
-    num_classes = probs.shape[1]
-    if isinstance(label, SoftLabel):
-        kept = torch.as_tensor(label.retained, dtype=probs.dtype)
-        return confidence(kept.to(probs.device), num_classes)
-    if isinstance(label, MixedLabel):
-        main = get_main_label(label)
-        assert isinstance(main, Tensor)
-        return label.dense(num_classes).gather(1, main[:, None])[:, 0]
-    return torch.ones_like(probs[:, 0])
-
-
-def _lost(label: AnyLabel, k: float, like: Tensor) -> Tensor:
-    """The share of each image that is not visible, [B]: `retained` solved for it."""
-    if not isinstance(label, SoftLabel) or math.isinf(k):
-        return torch.zeros_like(like)
-    kept = torch.as_tensor(label.retained, dtype=like.dtype)
-    return (1 - kept.to(like.device)).clamp(0, 1) ** (1 / k)
-
-
-def _check(logits: Tensor, label: AnyLabel) -> Tensor:
-    """The class of each sample, [B]."""
-    if not isinstance(logits, Tensor) or logits.ndim != 2 or logits.shape[1] < 2:
-        refuse("Pacer", "logits must be [B, C] of two classes or more", describe(logits))
-    labels = get_main_label(label)
-    if not isinstance(labels, Tensor) or labels.shape != logits.shape[:1]:
-        rule = f"labels must be [B], one for each of the {len(logits)} logits"
-        refuse("Pacer", rule, describe(labels))
-    check_integers("Pacer", "labels", labels)
-    num_classes = logits.shape[1]
-    rule = f"labels must be in 0..{num_classes - 1}, as there are {num_classes} logits each"
-    check_inside("Pacer", rule, labels, num_classes)
-    return labels.long()
 
 
 DOUBLING = 1000  # levels are whole thousandths of a doubling, so that all adds up exactly
@@ -109,8 +65,8 @@ class GroupScales:
     def __init__(self, by: str, num: int, factor: float) -> None:
         self.by, self.num = by, num
         self._step = max(1, round(DOUBLING * math.log2(factor)))
-        self._sums = torch.zeros(num, LOST, dtype=torch.int64)  # of this epoch
-        self._history = torch.zeros_like(self._sums)  # a mean over epochs
+        self.sums = torch.zeros(num, LOST, dtype=torch.int64)  # of this epoch
+        self._history = torch.zeros_like(self.sums)  # a mean over epochs
         self._levels = torch.zeros(num, dtype=torch.int64)
 
     @property
@@ -118,14 +74,27 @@ class GroupScales:
         """What each has of the overall strength, [num] float64."""
         return _SCALES[self._levels + DOUBLING]
 
-    def watch(self, found: Tensor, part: Tensor) -> None:
-        """Add what was found of each image [B, 5] to the part [B] that it is of."""
-        self._sums = self._sums.to(found.device)
-        self._sums.index_add_(0, part, found[:, :LOST])
+    def find_rows(self, logits: Tensor, labels: Tensor, sample: Tensor | None) -> Tensor:
+        """Return the class or sample that each of a batch is of, [B]; a wrong one is refused."""
+        if self.by == "class":
+            if logits.shape[1] != self.num:
+                refuse("Pacer", f"logits must be of num = {self.num} classes", logits.shape[1])
+            return labels
+        if not isinstance(sample, Tensor) or sample.shape != labels.shape:
+            remedy = "watch(logits, label, sample=index), with the index of the draws' key"
+            rule = f'by "sample" must have a sample for each of the {len(labels)} logits'
+            refuse("Pacer", rule, describe(sample), remedy)
+        check_integers("Pacer", "sample", sample)
+        check_inside("Pacer", f"sample must be in 0..{self.num - 1}", sample, self.num)
+        return send(sample, logits.device).long()
+
+    def watch(self, found: Tensor, rows: Tensor) -> None:
+        """Add what was found of each image [B, 5] to the class or sample [B] that it is of."""
+        self.sums = self.sums.to(found.device).index_add_(0, rows, found[:, :LOST])
 
     def next_epoch(self, rule: GroupRule, chance: float) -> None:
         """Set the scales for the next epoch; all processes call it overall."""
-        new = all_reduce_sum(self._sums).cpu() * _UNITS
+        new = all_reduce_sum(self.sums).cpu() * _UNITS
         seen, kept = new[:, NUM] > 0, HISTORY_TENTHS[self.by]
         mean = (kept * self._history + (10 - kept) * new) // 10
         self._history.copy_(mean.where(seen[:, None], self._history))
@@ -133,28 +102,28 @@ class GroupScales:
         aim = (DOUBLING * (ahead / LEAD_OF_DOUBLING).clamp(-1, 1)).round().long()
         step = (aim - self._levels).clamp(-self._step, self._step) * seen
         self._levels.copy_(center_levels(self._levels + step))
-        self._sums.zero_()
+        self.sums.zero_()
 
-    def share(self) -> None:
-        """Have the first process know what all watched; all call it overall."""
-        self._sums.copy_(all_reduce_sum(self._sums))
-        self.leave_to_first()
+    def state_dict(self) -> dict[str, Tensor]:
+        """All that the next scales depend on."""
+        tables = {"sums": self.sums, "history": self._history, "levels": self._levels}
+        return {name: table.clone() for name, table in tables.items()}
 
-    def leave_to_first(self) -> None:
-        """Forget what was watched in this epoch, but in the first process."""
-        if not is_rank_zero():
-            self._sums.zero_()
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Go on where `state_dict` was taken."""
+        self.sums = keep_in_first(state["sums"].clone())
+        self._history.copy_(state["history"])
+        self._levels.copy_(state["levels"])
 
-    def tensors(self) -> dict[str, Tensor]:
-        """All that the next scales depend on, in place."""
-        return {"sums": self._sums, "history": self._history, "levels": self._levels}
+
+def keep_in_first(sums: Tensor) -> Tensor:
+    """Return sums of all processes in the first one, zeros in the others."""
+    return sums if is_rank_zero() else torch.zeros_like(sums)
 
 
 def center_levels(levels: Tensor) -> Tensor:
     """Levels within one doubling, all shifted alike until their mean is 0 (or just below).
 
-    >>> center_levels(torch.tensor([0, 100, 200]))
-    tensor([-100,    0,  100])
     >>> center_levels(torch.tensor([-1100, 0, 900]))
     tensor([-1000,    50,   950])
     """
@@ -167,7 +136,6 @@ def center_levels(levels: Tensor) -> Tensor:
 
 
 def _means(table: Tensor) -> GroupMeans:
-    """GroupMeans of sums [..., 4]; 0 where there is no image."""
+    """Means of sums [..., 4]; 0 where there is no image."""
     num = table[..., NUM].clamp_min(1)
-    columns = (RIGHT, GIVEN, ASKED)
-    return GroupMeans(*(table[..., column] / num for column in columns))
+    return GroupMeans(*(table[..., column] / num for column in (RIGHT, GIVEN, ASKED)))

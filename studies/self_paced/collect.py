@@ -60,6 +60,8 @@ from studies.evidence.collect import evidence_recipes
 KEPT = Path(__file__).parent
 PAGE, README = PAGES / "self-paced.md", PAGES.parents[1] / "README.md"
 STUDIES = ("self-paced", "pacing-rules")
+FORMER_PACES = ("paced-accuracy-line", "paced-held-out-gap")  # up to commit 45846a8
+OTHER_ARMS = (*FORMER_PACES, *OTHER_PACES)
 ARMS = (HARD, MILD, FAR, PACED)
 GOALS = {ERROR: 1.0, ECE: 0.33, HIDDEN[1]: 1.15}  # of the ratio to hard
 HEADLINE = {ERROR: 0.96}  # in one setting
@@ -169,7 +171,7 @@ def pairs_with(values: Values, other: str) -> dict[str, tuple[str, str]]:
 
 def rule_arms(values: Values) -> dict[str, str]:
     """Return every way to pace, in the one setting that has them all."""
-    arms = (HARD, PACED, *OTHER_PACES)
+    arms = (HARD, PACED, *OTHER_ARMS)
     return with_runs(values, {arm: HEADLINE_SETTING.recipe(arm) for arm in arms})
 
 
@@ -213,7 +215,7 @@ def main() -> None:
     put_between_markers(goals, PAGE, "goals")
     put_between_markers(means(values, rules, MAIN_MEASURES), PAGE, "rules")
     default = HEADLINE_SETTING.recipe(PACED)
-    others = {arm: (name, default) for arm, name in rules.items() if arm in OTHER_PACES}
+    others = {arm: (name, default) for arm, name in rules.items() if arm in OTHER_ARMS}
     against = {"the hard crop": HARD, "sigma 0.1, k 1": MILD, "the paper's sigma 0.3, k 2": FAR}
     full = {"Paced over hard": goals, "All arms": means(values, all_arms(values))}
     for words, arm in against.items():

@@ -1,17 +1,23 @@
+import json
+
 import pytest
 import torch
 from torch import Tensor
 
 from softaug.metrics import (
+    brier,
     calibration_error,
+    calibration_summary,
     class_calibration_error,
     confidence_gap,
     image_gap,
     max_calibration_error,
+    nll,
     reliability,
     sum_gaps,
 )
 from softaug.metrics.calibration import debiased_square
+from softaug.metrics.classification import assign_bins, equal_mass_edges, equal_width_edges
 
 
 def slow_bins(probs: Tensor, labels: Tensor, bins: int) -> list[list[tuple[float, bool]]]:
@@ -34,62 +40,11 @@ def binary(*confidences: float, dtype: torch.dtype = torch.float32) -> Tensor:
     return torch.tensor([[sure, 1 - sure] for sure in confidences], dtype=dtype)
 
 
-@pytest.mark.parametrize("bins", [1, 7, 10, 15])
-@pytest.mark.parametrize(("num", "classes"), [(1, 2), (300, 2), (500, 10)])
-def test_equals_a_loop_over_samples(num, classes, bins) -> None:
-    probs, labels = random_predictions(num, classes)
-    groups = slow_bins(probs, labels, bins)
-    found = reliability(probs, labels, bins)
-    assert found.count.tolist() == [len(group) for group in groups]
-    gaps = [abs(sum(sure - right for sure, right in group)) for group in groups]
-    assert float(calibration_error(probs, labels, bins)) == pytest.approx(sum(gaps) / num)
-    for place, group in enumerate(groups):
-        if group:
-            right = sum(right for _, right in group) / len(group)
-            assert float(found.accuracy[place]) == pytest.approx(right)
-
-
-def test_every_sample_is_in_exactly_one_bin_also_on_the_edges() -> None:
-    edges = torch.arange(11, dtype=torch.float64) / 10
-    for dtype in (torch.float32, torch.float64):
-        probs = torch.zeros(11, 20, dtype=dtype)
-        probs[:, 0] = edges.to(dtype)
-        probs[:, 1:] = (1 - probs[:, :1]) / 19
-        found = reliability(probs, torch.zeros(11, dtype=torch.long))
-        # Rows 0 and 1 guess class 1 with 1/19 or class 0 with 0.1: both are in the first bin.
-        assert found.count.tolist() == [2, 1, 1, 1, 1, 1, 1, 1, 1, 1]
-
-
-def test_confidence_of_one_counts_in_the_last_bin() -> None:
-    found = reliability(binary(1.0, 1.0), torch.tensor([0, 1]))
-    assert found.count.tolist() == [0] * 9 + [2]
-    assert float(found.accuracy[9]) == 0.5
-
-
-def test_confidence_above_one_by_rounding_counts_in_the_last_bin() -> None:
-    probs = torch.tensor([[1.0000001, 0.0]])
-    assert reliability(probs, torch.tensor([0])).count.tolist() == [0] * 9 + [1]
-
-
-def test_empty_bins_hold_zeros_and_no_nan() -> None:
-    found = reliability(binary(0.95), torch.tensor([0]))
-    for values in (found.confidence, found.accuracy):
-        assert values[:9].tolist() == [0.0] * 9
-
-
-def test_a_model_right_as_often_as_it_says_has_no_error() -> None:
-    probs = binary(0.75, 0.75, 0.75, 0.75)
-    assert float(calibration_error(probs, torch.tensor([0, 0, 0, 1]))) == 0
-
-
-def test_sure_and_always_wrong_is_the_worst() -> None:
-    assert float(calibration_error(binary(1.0, 1.0), torch.tensor([1, 1]))) == 1
-
-
-def test_order_of_the_samples_does_not_matter() -> None:
-    probs, labels = random_predictions(200, 5)
-    backwards = calibration_error(probs.flip(0), labels.flip(0))
-    assert float(backwards) == pytest.approx(float(calibration_error(probs, labels)))
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("bins", [1, 3, 10, 15, 49, 100])
+def test_an_edge_belongs_to_the_bin_below_it(bins, dtype) -> None:
+    edges = equal_width_edges(bins, torch.zeros(1, dtype=dtype))
+    assert assign_bins(edges, bins, "width").tolist() == [0, *range(bins)]
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
@@ -98,6 +53,24 @@ def test_narrow_types_agree_with_wide_ones(dtype) -> None:
     narrow = probs.to(dtype)
     got, expected = (calibration_error(p, labels, bins=1) for p in (narrow, narrow.double()))
     assert float(got) == pytest.approx(float(expected), abs=2e-3)
+
+
+def test_sure_ones_and_those_above_one_by_rounding_count_in_the_last_bin() -> None:
+    probs, labels = torch.tensor([[1.0, 0.0], [1.0000001, 0.0]]), torch.tensor([0, 1])
+    found = reliability(probs, labels)
+    assert found.count.tolist() == [0] * 9 + [2]
+    assert found.accuracy.tolist() == [0.0] * 9 + [0.5]  # no NaN in empty ones
+    assert float(class_calibration_error(probs[1:], labels[:1])) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("probs", "labels", "expected"),
+    [([0.75] * 4, [0, 0, 0, 1], 0), ([1.0, 1.0], [1, 1], 1), ([0.75, 1.0], [1, 1], 0.875)],
+)
+def test_calibration_error_equals_values_worked_by_hand(probs, labels, expected) -> None:
+    assert float(calibration_error(binary(*probs), torch.tensor(labels))) == expected
+    gap = sum(probs) / len(probs) - labels.count(0) / len(labels)
+    assert float(confidence_gap(binary(*probs), torch.tensor(labels))) == gap
 
 
 def slow_mass_bins(probs: Tensor, labels: Tensor, bins: int) -> list[list[tuple[float, bool]]]:
@@ -110,25 +83,35 @@ def slow_mass_bins(probs: Tensor, labels: Tensor, bins: int) -> list[list[tuple[
     return groups
 
 
-@pytest.mark.parametrize("bins", [1, 7, 15])
-@pytest.mark.parametrize(("num", "classes"), [(1, 2), (200, 3)])
+SLOW = {"width": slow_bins, "mass": slow_mass_bins}
+
+
+@pytest.mark.parametrize("binning", SLOW)
+@pytest.mark.parametrize(("num", "classes"), [(1, 2), (200, 3), (300, 10)])
 @pytest.mark.parametrize("steps", [None, 8])  # 8: confidences rounded to eighths, many ties
-def test_equal_mass_equals_a_loop_over_samples(num, classes, bins, steps) -> None:
+def test_figures_equal_a_loop_over_samples(num, classes, steps, binning) -> None:
     probs, labels = random_predictions(num, classes)
     if steps:
         top = (probs.amax(1, keepdim=True) * steps).round() / steps
         probs = torch.cat([top, (1 - top).expand(-1, classes - 1) / (classes - 1)], 1)
-    groups = slow_mass_bins(probs, labels, bins)
-    found = reliability(probs, labels, bins, "mass")
-    assert found.count.tolist() == [len(group) for group in groups]
-    gaps = [abs(sum(sure - right for sure, right in group)) for group in groups]
-    got = calibration_error(probs, labels, bins, binning="mass")
-    assert float(got) == pytest.approx(sum(gaps) / num, abs=1e-12)
-
-
-def test_equal_mass_bins_differ_by_one_sample_at_most() -> None:
-    count = reliability(*random_predictions(100, 5), 15, "mass").count
-    assert (int(count.min()), int(count.max()), int(count.sum())) == (6, 7, 100)
+    for bins in (1, 7, 15):
+        groups, square = SLOW[binning](probs, labels, bins), 0.0
+        found = reliability(probs, labels, bins, binning)
+        assert found.count.tolist() == [len(group) for group in groups]
+        gaps = [sum(sure - right for sure, right in group) for group in groups]
+        for place, (group, gap) in enumerate(zip(groups, gaps, strict=True)):
+            right = sum(right for _, right in group) / max(len(group), 1)
+            assert float(found.accuracy[place]) == pytest.approx(right)
+            if len(group) > 1:
+                spread = right * (1 - right) / (len(group) - 1)
+                square += len(group) / num * ((gap / len(group)) ** 2 - spread)
+        most = max(abs(gap) / len(group) for gap, group in zip(gaps, groups, strict=True) if group)
+        settings = probs, labels, bins, binning
+        mean = sum(map(abs, gaps)) / num
+        assert float(calibration_error(*settings)) == pytest.approx(mean, abs=1e-12)
+        assert float(max_calibration_error(*settings)) == pytest.approx(most, abs=1e-12)
+        root = float(calibration_error(*settings, debias=True))
+        assert root == pytest.approx(max(square, 0) ** 0.5, abs=1e-7)
 
 
 def test_equal_mass_never_parts_equal_confidences() -> None:
@@ -136,6 +119,13 @@ def test_equal_mass_never_parts_equal_confidences() -> None:
     found = reliability(probs, torch.tensor([0, 0, 1, 1, 0, 0]), 3, "mass")
     assert found.count.tolist() == [2, 4, 0]
     assert found.edges.tolist() == [0, 0.75, 1, 1]
+
+
+def test_all_equal_confidences_are_in_one_bin_and_few_samples_leave_bins_empty() -> None:
+    place = assign_bins(torch.ones(50), 15, "mass")
+    assert place.tolist() == [0] * 50
+    assert equal_mass_edges(torch.ones(50), place, 15).tolist() == [0] + [1] * 15
+    assert assign_bins(torch.tensor([0.2, 0.1]), 10, "mass").tolist() == [5, 0]
 
 
 def test_equal_mass_edges_enclose_their_samples() -> None:
@@ -147,60 +137,15 @@ def test_equal_mass_edges_enclose_their_samples() -> None:
     assert (float(found.edges[0]), float(found.edges[-1])) == (0, 1)
 
 
-@pytest.mark.parametrize("binning", ["width", "mass"])
-def test_one_bin_shows_the_gap_of_the_means(binning) -> None:
-    probs, labels = random_predictions(200, 5)
-    gap = abs(float(confidence_gap(probs, labels)))
-    for function in (calibration_error, max_calibration_error):
-        assert float(function(probs, labels, 1, binning)) == pytest.approx(gap)
-
-
-@pytest.mark.parametrize("binning", ["width", "mass"])
-def test_debiased_equals_a_loop_over_bins(binning) -> None:
-    probs, labels = random_predictions(60, 4)
-    groups = (slow_bins if binning == "width" else slow_mass_bins)(probs, labels, 15)
-    square = 0.0
-    for group in groups:
-        num = len(group)
-        if num > 1:
-            right = sum(right for _, right in group) / num
-            gap = sum(sure for sure, _ in group) / num - right
-            square += num / 60 * (gap**2 - right * (1 - right) / (num - 1))
-    got = calibration_error(probs, labels, 15, binning, debias=True)
-    assert float(got) == pytest.approx(max(square, 0) ** 0.5)
-
-
 def test_debiased_square_is_right_on_average() -> None:
     generator = torch.Generator().manual_seed(0)
     found, plain = [], []
-    for _ in range(1000):  # sure by 0.75, right by 0.5: the square is 0.0625
+    for _ in range(400):  # sure by 0.75, right by 0.5: the square is 0.0625
         labels = torch.randint(2, (8,), generator=generator)
         found.append(float(debiased_square(reliability(binary(*[0.75] * 8), labels))))
         plain.append(float(calibration_error(binary(*[0.75] * 8), labels)) ** 2)
-    assert sum(found) / 1000 == pytest.approx(0.0625, abs=0.012)  # 4 s.e.
-    assert sum(plain) / 1000 > 0.08
-
-
-def test_debiased_of_a_calibrated_model_is_near_0_where_the_plain_one_is_not() -> None:
-    generator = torch.Generator().manual_seed(1)
-    probs = binary(*(0.5 + torch.rand(600, generator=generator) / 2).tolist())
-    labels = (torch.rand(600, generator=generator) > probs[:, 0]).long()
-    plain = calibration_error(probs, labels, 100, "mass")
-    assert float(plain) > 0.1
-    assert float(calibration_error(probs, labels, 100, "mass", debias=True)) < 0.06
-
-
-def test_debiased_bins_of_one_sample_add_nothing() -> None:
-    assert float(calibration_error(binary(0.9), torch.tensor([1]), debias=True)) == 0
-
-
-@pytest.mark.parametrize("binning", ["width", "mass"])
-def test_max_is_the_largest_gap_of_a_bin(binning) -> None:
-    probs, labels = random_predictions(50, 3)
-    groups = (slow_bins if binning == "width" else slow_mass_bins)(probs, labels, 15)
-    gaps = [abs(sum(sure - right for sure, right in g)) / len(g) for g in groups if g]
-    got = max_calibration_error(probs, labels, 15, binning)
-    assert float(got) == pytest.approx(max(gaps))
+    assert sum(found) / 400 == pytest.approx(0.0625, abs=0.019)  # 4 s.e.
+    assert sum(plain) / 400 > 0.08
 
 
 @pytest.mark.parametrize("bins", [1, 2, 10, 15])
@@ -218,12 +163,6 @@ def test_class_wise_equals_a_loop_over_classes(bins, classes) -> None:
     assert float(got) == pytest.approx(total / classes)
 
 
-def test_class_wise_takes_probabilities_above_one_by_rounding() -> None:
-    probs = torch.tensor([[1.0000001, 0.0]])
-    for bins in (1, 15):
-        assert float(class_calibration_error(probs, torch.tensor([0]), bins)) < 1e-6
-
-
 def test_class_wise_bounds() -> None:
     sure = torch.eye(4)
     assert float(class_calibration_error(sure, torch.arange(4))) == 0
@@ -237,11 +176,6 @@ def test_class_wise_sees_what_the_top_confidence_hides() -> None:
     assert float(class_calibration_error(probs, labels)) > 0.2
 
 
-@pytest.mark.parametrize(("labels", "gap"), [([0, 0], -0.25), ([1, 1], 0.75), ([0, 1], 0.25)])
-def test_gap_is_positive_for_over_confidence(labels, gap) -> None:
-    assert float(confidence_gap(binary(0.75, 0.75), torch.tensor(labels))) == gap
-
-
 def test_mean_image_gaps_make_the_calibration_error() -> None:
     probs, labels = random_predictions(300, 5)
     rows = image_gap(probs, labels, bins=15)
@@ -250,22 +184,28 @@ def test_mean_image_gaps_make_the_calibration_error() -> None:
     assert float(sum_gaps(rows.mean(0))) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("function", [calibration_error, reliability, max_calibration_error])
-def test_unknown_binning_is_refused(function) -> None:
-    with pytest.raises(ValueError, match=f"{function.__name__}: binning .*did you mean 'mass'"):
-        function(binary(0.5), torch.tensor([0]), 10, "masss")
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("temperature", [None, 2.5])
+def test_each_figure_of_a_summary_is_its_functions(temperature) -> None:
+    logits, labels = random_predictions(400, 6)[0].log(), random_predictions(400, 6)[1]
+    scaled = logits / (temperature or 1.0)
+    data = scaled.softmax(1), labels
+    found = calibration_summary(logits.requires_grad_(), labels, temperature)
+    assert json.loads(json.dumps(found)) == {
+        "nll": float(nll(scaled, labels)),
+        "brier": float(brier(*data)),
+        "ece_10": float(calibration_error(*data, 10)),
+        "ece_15": float(calibration_error(*data, 15)),
+        "ece_15_mass": float(calibration_error(*data, 15, "mass")),
+        "l2_15_mass_debiased": float(calibration_error(*data, 15, "mass", True)),
+        "ece_15_classwise": float(class_calibration_error(*data, 15)),
+        "mce_15": float(max_calibration_error(*data, 15)),
+        "gap": float(confidence_gap(*data)),
+        "temperature": temperature or 1.0,
+    }
 
 
-BINNED = [
-    calibration_error,
-    reliability,
-    max_calibration_error,
-    class_calibration_error,
-    image_gap,
-]
-
-
-@pytest.mark.parametrize("function", BINNED)
+@pytest.mark.parametrize("function", [calibration_error, class_calibration_error, image_gap])
 @pytest.mark.parametrize(
     ("probs", "labels", "bins", "message"),
     [
@@ -277,9 +217,13 @@ BINNED = [
         (torch.empty(0, 3), [], 10, "non-empty"),
         (binary(0.5), [0], 0, "bins must be a whole number >= 1"),
         (binary(0.5), [0], 2.5, "bins must be a whole number >= 1"),
-        (binary(0.5), [0], True, "bins must be a whole number >= 1"),
     ],
 )
 def test_bad_input_is_refused(function, probs, labels, bins, message) -> None:
     with pytest.raises(ValueError, match=f"{function.__name__}: .*{message}"):
         function(probs, torch.tensor(labels, dtype=torch.long), bins)
+
+
+def test_unknown_binning_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"calibration_error: binning .*did you mean 'mass'"):
+        calibration_error(binary(0.5), torch.tensor([0]), 10, "masss")

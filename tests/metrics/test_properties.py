@@ -2,14 +2,12 @@
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from softaug.metrics import (
-    brier,
     calibration_error,
     calibration_summary,
-    class_calibration_error,
     confidence_gap,
     confusion_matrix,
     error,
@@ -17,7 +15,6 @@ from softaug.metrics import (
     max_calibration_error,
     nll,
     reliability,
-    shift_images,
 )
 
 binnings = st.sampled_from(["width", "mass"])
@@ -37,6 +34,7 @@ def predictions(draw):
     return logits.to(draw(st.sampled_from([torch.float32, torch.float64]))), labels
 
 
+@settings(max_examples=25)
 @given(predictions(), some_bins, binnings)
 def test_every_sample_is_in_exactly_one_bin(data, bins, binning) -> None:
     logits, labels = data
@@ -50,6 +48,7 @@ def test_every_sample_is_in_exactly_one_bin(data, bins, binning) -> None:
     assert bool((found.edges.diff() >= 0).all())
 
 
+@settings(max_examples=25)
 @given(predictions(), some_bins, binnings)
 def test_gap_is_at_most_the_calibration_error_and_that_the_maximum(data, bins, binning) -> None:
     logits, labels = data
@@ -60,33 +59,7 @@ def test_gap_is_at_most_the_calibration_error_and_that_the_maximum(data, bins, b
     assert gap - 1e-9 <= mean <= most + 1e-9 <= 1 + 2e-9
 
 
-@given(predictions(), some_bins)
-def test_finer_bins_of_equal_width_never_show_less(data, bins) -> None:
-    logits, labels = data
-    probs = logits.double().softmax(1)
-    coarse, fine = (float(calibration_error(probs, labels, b)) for b in (bins, bins * 4))
-    assert fine >= coarse - 1e-9
-
-
-@given(predictions(), some_bins, binnings)
-def test_debiased_and_class_wise_are_fractions(data, bins, binning) -> None:
-    logits, labels = data
-    probs = logits.softmax(1)
-    assert 0 <= float(calibration_error(probs, labels, bins, binning, debias=True)) <= 1
-    most = 2 / probs.shape[1]  # a row's probabilities and its label are both 1 in all
-    assert 0 <= float(class_calibration_error(probs, labels, bins)) <= most + 1e-6
-
-
-@given(predictions())
-def test_scores_are_within_their_bounds(data) -> None:
-    logits, labels = data
-    assert 0 <= float(brier(logits.softmax(1), labels)) <= 2 + 1e-6
-    assert float(nll(logits, labels)) >= 0
-    errors = [float(error(logits, labels, top)) for top in range(1, logits.shape[1] + 1)]
-    assert errors == sorted(errors, reverse=True)
-    assert errors[-1] == 0
-
-
+@settings(max_examples=25)
 @given(predictions(), st.randoms(use_true_random=False))
 def test_order_of_the_samples_does_not_matter(data, random) -> None:
     logits, labels = data
@@ -100,6 +73,7 @@ def test_order_of_the_samples_does_not_matter(data, random) -> None:
     )
 
 
+@settings(max_examples=25)
 @given(predictions())
 def test_repeating_every_sample_changes_no_plain_figure(data) -> None:
     logits, labels = data
@@ -109,6 +83,7 @@ def test_repeating_every_sample_changes_no_plain_figure(data) -> None:
         assert after[key] == pytest.approx(before[key], abs=1e-9)
 
 
+@settings(max_examples=25)
 @given(predictions())
 def test_a_fitted_temperature_is_never_worse_than_none(data) -> None:
     logits, labels = data
@@ -116,10 +91,3 @@ def test_a_fitted_temperature_is_never_worse_than_none(data) -> None:
     assert 0.01 <= temperature <= 100
     scaled = logits.double() / temperature
     assert float(nll(scaled, labels)) <= float(nll(logits, labels)) + 1e-9
-
-
-@given(st.integers(1, 12), st.integers(1, 12), st.floats(0, 1), st.integers(0, 2**31))
-def test_a_shift_leaves_its_share_to_half_a_row(height, width, share, seed) -> None:
-    generator = torch.Generator().manual_seed(seed)
-    left = shift_images(torch.ones(5, 1, height, width), share, generator).double().mean((1, 2, 3))
-    assert float((left - share).abs().max()) <= 0.5 / height + 1e-9

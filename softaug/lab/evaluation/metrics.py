@@ -35,10 +35,8 @@ from softaug.metrics import (
     add_noise,
     apply_temperature,
     calibration_summary,
-    class_brier,
     class_count,
-    class_error,
-    class_nll,
+    class_mean,
     confusion_matrix,
     error,
     fit_temperature,
@@ -146,11 +144,12 @@ def _reliability(logits: Tensor, labels: Tensor) -> ReliabilityBins:
 
 def measure_classes(logits: Tensor, labels: Tensor) -> PerClass:
     """Measure each class (None where it has no image), and count the confusions."""
+    num = logits.shape[1]
     return PerClass(
-        count=class_count(labels, logits.shape[1]).tolist(),
-        error=_known(class_error(logits, labels)),
-        nll=_known(class_nll(logits, labels)),
-        brier=_known(class_brier(logits.softmax(1), labels)),
+        count=class_count(labels, num).tolist(),
+        error=_known(class_mean(image_error(logits, labels), labels, num)),
+        nll=_known(class_mean(image_nll(logits, labels), labels, num)),
+        brier=_known(class_mean(_image_brier(logits, labels), labels, num)),
         confusion=confusion_matrix(logits, labels).tolist(),
     )
 

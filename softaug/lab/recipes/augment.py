@@ -132,10 +132,9 @@ class Cutout(Spec):
 
 # The settings of a pace that only some of its rules use, and these rules.
 _OF_RULES = {
-    "held_out": ("held-out-gap",),
-    "goal": ("accuracy-line", "confidence-match"),
+    "goal": ("confidence-match",),
     "since": ("accuracy-hold",),
-    "by": ("accuracy-hold", "accuracy-line", "confidence-match"),
+    "by": ("accuracy-hold", "confidence-match"),
     "find_k": ("confidence-match",),
 }
 
@@ -146,26 +145,21 @@ class Pace(Spec):
 
     who: ClassVar[str] = "augment.pace"
 
-    rule: Literal["none", "accuracy-hold", "accuracy-line", "held-out-gap", "confidence-match"] = (
-        "none"
-    )
-    """sigma rises after an epoch with: accuracy on augmented images above what it was half way, or
-    above a line over the epochs; accuracy on them above that on clean held-out images; true
-    classes given more than a growing share of what targets ask; with less it falls. none leaves
-    it as it is"""
+    rule: Literal["none", "accuracy-hold", "confidence-match"] = "none"
+    """sigma rises after an epoch with: accuracy on augmented images above what it was half way;
+    true classes given more than a growing share of what targets ask; with less it falls. none
+    leaves it as it is"""
     since: Share | None = None
     """share of the epochs after which accuracy-hold holds accuracy; None is 0.5, but no later
     than the 20th epoch"""
     goal: Share | None = None
-    """where the line of accuracy, or the share of what targets ask, ends; None is 0.95"""
-    held_out: Whole = 0
-    """training images that are not trained on, for held-out-gap"""
+    """where the share of what targets ask ends, for confidence-match; None is 0.95"""
     find_k: bool = False
     """the crop's k follows the accuracy on what is visible, by like steps; for
     confidence-match"""
     by: Literal["all", "class", "sample"] = "all"
     """classes, or training images, that are ahead of all together get up to twice the overall
-    sigma, those behind down to half of it; not for held-out-gap"""
+    sigma, those behind down to half of it"""
     factor: Positive = 1.3
     """of one change of sigma"""
     settle: Share | None = None
@@ -181,9 +175,6 @@ class Pace(Spec):
         check_range(self.who, "(least, most)", (self.least, self.most))
         if self.factor <= 1:
             refuse(self.who, "factor must be above 1", self.factor)
-        if self.rule == "held-out-gap" and not self.held_out:
-            remedy = "such as 500; they are not trained on"
-            refuse(self.who, "held_out must be above 0 for held-out-gap", 0, remedy)
         defaults = {each.name: each.default for each in fields(self)}
         for name, rules in _OF_RULES.items():
             value = getattr(self, name)

@@ -32,8 +32,6 @@ SOFT = {"cifar10": ((0.05, 1.0), TUNED, (0.2, 1.0), PAPER), "cifar100": (TUNED, 
 FIRST = 0.05, 1.5  # sigma and k of what is paced
 PACED, PACE = "paced", Pace("accuracy-hold")
 OTHER_PACES = {  # beside it, at the middle length
-    "paced-accuracy-line": Pace("accuracy-line"),
-    "paced-held-out-gap": Pace("held-out-gap", held_out=NUM_IMAGES // 10),
     "paced-confidence-match": Pace("confidence-match", find_k=True),
     "paced-by-class": Pace("accuracy-hold", by="class", least=FIRST[0] / 2),
     "paced-by-sample": Pace("accuracy-hold", by="sample", least=FIRST[0] / 2),
@@ -105,8 +103,7 @@ def _normal(hard: Entry, sigma: float, k: float) -> NormalOffsets:
 def _paced(hard: Entry, arm: str = PACED, pace: Pace = PACE) -> Entry:
     """A near crop at first; then training sets its sigma."""
     by = "" if pace.by == "all" else f", each {pace.by} its own"
-    lost = f", {pace.held_out} images held out" if pace.held_out else ""
-    about = f"Crops whose sigma follows training ({pace.rule}{by}{lost}); softened: target"
+    about = f"Crops whose sigma follows training ({pace.rule}{by}); softened: target"
     crop = {"augment.crop": _normal(hard, *FIRST), "augment.pace": pace}
     return _arm(hard, arm, about, {**crop, "loss.soften": "target"})
 

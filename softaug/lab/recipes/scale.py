@@ -139,13 +139,8 @@ def _smoke(recipe: AnyRecipe, photos: str) -> AnyRecipe:
 
 
 def _for_digits(augment: Augment) -> Augment:
-    """Lengths in pixels for images of half the edge, and fewer images held out."""
-    crop, cutout, pace = augment.crop, augment.cutout, augment.pace
+    """Lengths in pixels for images of half the edge."""
+    crop, cutout = augment.crop, augment.cutout
     if isinstance(crop, UniformOffsets):
         crop = replace(crop, max_shift=crop.max_shift // 2)
-    return replace(
-        augment,
-        crop=crop,
-        cutout=replace(cutout, length=cutout.length // 2),
-        pace=replace(pace, held_out=min(pace.held_out, 10)),
-    )
+    return replace(augment, crop=crop, cutout=replace(cutout, length=cutout.length // 2))

@@ -47,7 +47,8 @@ def as_of_today(values: Any) -> Any:
     """Return a recipe of any age with today's names and fields.
 
     Fields that came later do nothing: `LATER` has their values. A pace that is off gets today's
-    defaults. `max_shift` was once `reach`, "normalized" was "normalised".
+    defaults. `max_shift` was once `reach`, "normalized" was "normalised"; the rule that needed
+    `held_out` is gone.
     """
     values = deepcopy(values)
     for path, added in LATER.items():
@@ -65,6 +66,9 @@ def as_of_today(values: Any) -> Any:
     match values:
         case {"loss": {"weighting": "normalised"} as loss}:
             loss["weighting"] = "normalized"
+    match values:
+        case {"augment": {"pace": {"held_out": _} as pace}}:
+            del pace["held_out"]
     match values:
         case {"augment": {"pace": {"rule": "none"}} as augment}:
             augment["pace"] = asdict(Pace())

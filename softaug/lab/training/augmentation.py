@@ -25,7 +25,7 @@ from softaug.lab.recipes.augment import (
     UniformOffsets,
     UniformWindows,
 )
-from softaug.pacing import AccuracyHold, AccuracyLine, ConfidenceMatch, HeldOutGap, Pacer, Rule
+from softaug.pacing import AccuracyHold, ConfidenceMatch, Pacer, Rule
 from softaug.pixels import Fill
 from softaug.transforms import (
     HorizontalFlip,
@@ -153,9 +153,7 @@ def build_pacer(augment: Augment, epochs: int, num_classes: int, num_samples: in
     assert isinstance(crop, NormalOffsets | NormalWindows), "the recipe sees to it"
     rules: dict[str, Callable[..., Rule]] = {
         "accuracy-hold": AccuracyHold,
-        "accuracy-line": AccuracyLine,
         "confidence-match": ConfidenceMatch,
-        "held-out-gap": HeldOutGap,
     }
     given = {"goal": pace.goal, "since": pace.since}
     return Pacer(
@@ -201,7 +199,7 @@ def at_strength(augment: Augment, strength: Strength) -> Augment:
     """Return the augmentation with the crop that a pacer asks for.
 
     >>> from softaug.lab.recipes.augment import Pace
-    >>> soft = Augment(NormalOffsets(sigma=0.3), pace=Pace("accuracy-line"))
+    >>> soft = Augment(NormalOffsets(sigma=0.3), pace=Pace("accuracy-hold"))
     >>> at_strength(soft, Strength(epoch=7, sigma=0.25, k=None)).crop.sigma
     0.25
     """

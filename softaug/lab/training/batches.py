@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from traceback import clear_frames
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -135,7 +135,7 @@ class Batch(NamedTuple):
     unreadable: tuple[str, ...] = ()  # files that were skipped, and why
 
 
-MIXINGS: dict[str, type[BatchMix[Any]]] = {"mixup": Mixup, "cutmix": CutMix}
+MIXINGS: dict[str, type[BatchMix]] = {"mixup": Mixup, "cutmix": CutMix}
 
 
 def step_key(recipe: Recipe, step: int) -> DrawKey:

@@ -21,7 +21,6 @@ from softaug.lab.data.images import (
     Images,
     Source,
     channel_stats,
-    hold_out,
     load,
     split_train_eval,
 )
@@ -54,7 +53,6 @@ class TrainingData(NamedTuple):
     class_names: tuple[str, ...]
     mean: list[float]  # of each channel, in pixels 0..255
     sd: list[float]
-    held_out: Source | None = None  # of the training images, for a pacer
 
 
 def load_images(spec: DataSpec, data_dir: Path | None) -> ImageData:
@@ -68,14 +66,10 @@ def load_data(recipe: AnyRecipe, data_dir: Path | None) -> TrainingData:
     train, measured = split_train_eval(
         data, per_class=spec.per_class, validation=spec.validation, seed=spec.seed
     )
-    held_out = None
-    if isinstance(recipe, Recipe) and recipe.augment.pace.held_out:
-        train, held_out = hold_out(train, recipe.augment.pace.held_out, spec.seed)
-        _check_files(held_out)
     _check_files(measured)  # else a broken one would end the run after its first epoch
     mean, sd = channel_stats(train)
     split = "validation" if spec.validation else "test"
-    return TrainingData(train, measured, split, data.class_names, mean, sd, held_out)
+    return TrainingData(train, measured, split, data.class_names, mean, sd)
 
 
 def _check_files(source: Source) -> None:

@@ -93,10 +93,6 @@ class Supervised(Task[Batch]):
         if self.pacer is None:
             return {}
         logged = pacer_metrics(self.pacer)
-        if self.data.held_out is not None:
-            logits = self._predict(self.net, self.data.held_out)
-            if self.context.is_rank_zero:  # every process has all predictions
-                self.pacer.watch(logits, self.data.held_out.labels.cpu(), held_out=True)
         self.pacer.next_epoch()
         self._set_strength()
         assert self.pacer.lead is not None

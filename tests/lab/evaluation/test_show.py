@@ -157,11 +157,11 @@ def test_what_is_done_is_told_with_every_setting():
         curves="naive",
         noise=Noise(0.1),
         cutout=Cutout(8, k=3.0),
-        pace=Pace("accuracy-line"),
+        pace=Pace("confidence-match"),
         flip=False,
     )
     told = describe_augment(replace(SOFT, augment=augment, mix=Mix("cutmix")), 24)
-    parts = ["SoftPolicy(", "SoftCrop(k=inf", "SoftNoise(", "SoftCutout(", "paced by accuracy-line"]
+    parts = ["SoftPolicy(", "SoftCrop(k=inf", "SoftNoise(", "SoftCutout(", "paced by confidence-match"]
     parts += ["cutmix (not drawn)", "SoftLoss(soften='both')"]
     assert [part in told for part in parts] == [True] * len(parts)
     assert "HorizontalFlip" not in told

@@ -297,8 +297,8 @@ def test_every_setting_can_be_given(recipe, capsys):
         ("--epochs 1.5", "--epochs"),
         ("--loss.soften targt", "target"),
         ("--augment.crop.sigma -1", "sigma must be > 0"),
-        ("--augment.pace.rule acuracy-line", "accuracy-line"),
-        ("--augment.pace.rule accuracy-line", "must have no schedule"),
+        ("--augment.pace.rule acuracy-hold", "accuracy-hold"),
+        ("--augment.pace.rule accuracy-hold", "must have no schedule"),
     ],
 )
 def test_a_wrong_override_ends_with_code_2_and_says_what_is_right(arguments, said, capsys):

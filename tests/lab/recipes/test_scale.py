@@ -95,9 +95,3 @@ def test_smoke_takes_the_photographs_that_are_there():
     assert at_scale(recipe, "smoke").data.name == "imagenette"
     assert at_scale(recipe, "smoke", "folder:/there").data.name == "folder:/there"
     assert at_scale(recipe, "smoke").optim.warmup_epochs == 0
-
-
-def test_smoke_holds_out_no_more_than_a_tenth_of_its_digits():
-    smoke = at_scale(find("cifar10-resnet8-s2-5000x40-paced-held-out-gap").recipe, "smoke")
-    assert smoke.augment.pace.held_out == 10
-    assert smoke.data.per_class * 10 == 100

@@ -125,6 +125,15 @@ def test_a_pace_from_before_strengths_settled_does_not():
     assert from_dict(old) == from_dict(changed(today, "augment.pace.settle", 0.0))
 
 
+def test_a_rule_of_pacing_that_is_gone_is_refused_and_its_held_out_images_are_forgotten():
+    paced = plain("cifar10-resnet8-s2-5000x40-paced")
+    old = changed(paced, "augment.pace", {**paced["augment"]["pace"], "held_out": 0})
+    assert from_dict(old) == from_dict(paced)
+    old = changed(old, "augment.pace", {**paced["augment"]["pace"], "held_out": 500})
+    with pytest.raises(ValueError, match=r"pace\.rule must be one of .*, got 'held-out-gap'"):
+        from_dict(changed(old, "augment.pace.rule", "held-out-gap"))
+
+
 def test_settings_of_a_pace_that_is_off_are_todays():
     assert from_dict(changed(plain(), "augment.pace.factor", 1.15)) == from_dict(plain())
 
@@ -144,7 +153,7 @@ def test_names_of_earlier_versions_are_read():
 @pytest.mark.parametrize("key", ["goal", "factor"])
 def test_a_pace_without_one_of_its_keys_is_refused(key):
     rule = rf"^recipe: augment\.pace\.{key} must be given, got only"
-    paced = changed(plain(), "augment.pace.rule", "accuracy-line")
+    paced = changed(plain(), "augment.pace.rule", "accuracy-hold")
     with pytest.raises(ValueError, match=rule):
         from_dict(without(paced, f"augment.pace.{key}"))
 

@@ -16,11 +16,9 @@ from softaug.lab.training.checkpoint import load, steps
 from softaug.lab.training.setup import load_data
 
 PACES = {
-    "accuracy-line": Pace("accuracy-line"),
     "accuracy-hold": Pace("accuracy-hold", since=0.25),
-    "held-out-gap": Pace("held-out-gap", held_out=5),
     "confidence-match": Pace("confidence-match", find_k=True),
-    "by class": Pace("accuracy-line", by="class"),
+    "by class": Pace("accuracy-hold", since=0.25, by="class"),
     "by sample": Pace("confidence-match", by="sample"),
 }
 
@@ -67,29 +65,20 @@ def test_workers_make_the_very_batches(unbroken, tmp_path, monkeypatch):
     assert rows(tmp_path) == rows(folder)
 
 
-def test_the_accuracy_line_is_walked_along(tmp_path):
-    run(paced("accuracy-line"), tmp_path)
-    for row in rows(tmp_path):
-        line = 0.1 + 0.85 * row["epoch"] / 4
-        assert row["lead"] == pytest.approx(1 - row["train_error"] - line)
+def test_accuracy_is_held_where_it_was_at_first(tmp_path):
+    run(paced("accuracy-hold"), tmp_path)
+    first, *others = rows(tmp_path)
+    assert first["lead"] == 0
+    for row in others:
+        assert row["lead"] == pytest.approx(first["train_error"] - row["train_error"])
 
 
 def test_the_same_strength_at_every_epoch_is_an_unpaced_run(tmp_path):
     still = paced()
-    pace = Pace("accuracy-line", least=0.2, most=0.2)
+    pace = Pace("accuracy-hold", least=0.2, most=0.2)
     run(replace(still, augment=replace(still.augment, pace=pace)), tmp_path / "paced")
     run(replace(still, augment=replace(still.augment, pace=Pace())), tmp_path / "plain")
     assert weights(tmp_path / "paced") == weights(tmp_path / "plain")
-
-
-def test_held_out_images_are_not_trained_on():
-    recipe = paced("held-out-gap")
-    data, all_data = load_data(recipe, None), load_data(paced(), None)
-    assert len(data.train.labels) + len(data.held_out.labels) == len(all_data.train.labels) == 50
-    assert len(data.held_out.labels.unique()) == 5
-    both = torch.cat([data.train.images, data.held_out.images]).flatten(1)
-    assert len(both.unique(dim=0)) == len(all_data.train.images.flatten(1).unique(dim=0))
-    assert all_data.held_out is None
 
 
 def batches(recipe):
@@ -205,26 +194,14 @@ def test_what_cannot_be_paced_is_refused(augment, message):
     ("settings", "message"),
     [
         ({"rule": "line"}, "rule must be one of 'none'.* got 'line'"),
-        ({"rule": "held-out-gap"}, "held_out must be above 0 for held-out-gap, got 0"),
-        ({"rule": "accuracy-line", "held_out": 5}, "held_out is for held-out-gap, got 5 with acc"),
-        (
-            {"rule": "held-out-gap", "held_out": 5, "goal": 0.9},
-            "goal is for accuracy-line, confidence-match, got 0.9 with held-out-gap",
-        ),
-        ({"rule": "accuracy-line", "by": "image"}, "by must be one of 'all', .* got 'image'"),
-        (
-            {"by": "class"},
-            "by is for accuracy-hold, accuracy-line, confidence-match, got class with none",
-        ),
-        (
-            {"rule": "held-out-gap", "held_out": 5, "by": "sample"},
-            "by is for accuracy-hold, .*, confidence-match, got sample with held-out-gap",
-        ),
-        ({"rule": "accuracy-line", "find_k": True}, "find_k is for confidence-"),
-        ({"rule": "accuracy-line", "since": 0.5}, "since is for accuracy-hold, got 0.5 with acc"),
+        ({"rule": "accuracy-hold", "goal": 0.9}, "goal is for confidence-match, got 0.9 with acc"),
+        ({"rule": "accuracy-hold", "by": "image"}, "by must be one of 'all', .* got 'image'"),
+        ({"by": "class"}, "by is for accuracy-hold, confidence-match, got class with none"),
+        ({"rule": "accuracy-hold", "find_k": True}, "find_k is for confidence-"),
+        ({"rule": "confidence-match", "since": 0.5}, "since is for accuracy-hold, got 0.5 with"),
         ({"since": -1.0}, r"since must be a number in 0\.\.1"),
         ({"settle": 2.0}, r"settle must be a number in 0\.\.1"),
-        ({"goal": 0.9}, "goal is for accuracy-line, .* got 0.9 with none"),
+        ({"goal": 0.9}, "goal is for confidence-match, got 0.9 with none"),
         ({"goal": 2.0}, r"goal must be a number in 0\.\.1"),
         ({"least": 0.4, "most": 0.1}, r"\(least, most\) must be 0 < low <= high"),
         ({"factor": 0.9}, "factor must be above 1"),
