@@ -3,24 +3,21 @@
 from functools import cache
 
 from softaug.checks import nearest, refuse
-from softaug.lab.recipes.ablations import ablation_entries, figure3_entries, rival_entries
 from softaug.lab.recipes.budgets import budget_entries
-from softaug.lab.recipes.cifar import cpu_scale_entries, paper_entries
+from softaug.lab.recipes.cifar import ablation_entries, cpu_scale_entries, paper_entries
 from softaug.lab.recipes.demo import demo_entries
 from softaug.lab.recipes.imagenet import imagenet_entries
 from softaug.lab.recipes.pairs import pretrain_entries
-from softaug.lab.recipes.rows import AnyEntry, learner_name
+from softaug.lab.recipes.rows import Entry, learner_name
 from softaug.lab.recipes.where_it_pays import where_it_pays_entries
 
 
 @cache
-def entries() -> tuple[AnyEntry, ...]:
+def entries() -> tuple[Entry, ...]:
     """Return every row, by data set and model, then as the files of this package list them."""
-    found: tuple[AnyEntry, ...] = (
+    found: tuple[Entry, ...] = (
         *paper_entries(),
-        *rival_entries(),
         *ablation_entries(),
-        *figure3_entries(),
         *cpu_scale_entries(),
         *budget_entries(),
         *where_it_pays_entries(),
@@ -28,16 +25,16 @@ def entries() -> tuple[AnyEntry, ...]:
         *imagenet_entries(),
         *pretrain_entries(),
     )
-    families = {family: place for place, family in enumerate(dict.fromkeys(map(family_of, found)))}
-    return tuple(sorted(found, key=lambda entry: families[family_of(entry)]))
+    families = list(dict.fromkeys(map(family_of, found)))
+    return tuple(sorted(found, key=lambda entry: families.index(family_of(entry))))
 
 
-def family_of(entry: AnyEntry) -> tuple[str, str]:
+def family_of(entry: Entry) -> tuple[str, str]:
     """Return the data set and the learner of a row."""
     return entry.recipe.data.name, learner_name(entry.recipe)
 
 
-def find(name: str) -> AnyEntry:
+def find(name: str) -> Entry:
     """Return the row called `name`; refuse an unknown name with the nearest."""
     known = _by_name()
     if name not in known:
@@ -47,5 +44,5 @@ def find(name: str) -> AnyEntry:
 
 
 @cache
-def _by_name() -> dict[str, AnyEntry]:
+def _by_name() -> dict[str, Entry]:
     return {entry.recipe.name: entry for entry in entries()}

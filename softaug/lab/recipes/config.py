@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Protocol, get_args
 
-from softaug.checks import check_whole, describe, refuse
+from softaug.checks import check_not_negative, check_whole, describe, refuse
 from softaug.lab.data.datasets import find_dataset, is_files
 from softaug.lab.models.registry import check_model_name
 from softaug.lab.recipes.augment import WINDOWS, Augment
@@ -27,7 +27,6 @@ from softaug.lab.recipes.fields import (
     ShareTuple,
     Spec,
     Whole,
-    check_not_negative,
     check_shares,
     is_number,
 )

@@ -1,20 +1,19 @@
-"""Rows of the demo: 2,000 images of Fashion-MNIST that come with the package, a minute each.
+"""Rows and study of the demo: 2,000 images of Fashion-MNIST that come with softaug, a minute each.
 
 The hard crop's 1 pixel, the soft crop's sigma and k and the smoothing were chosen on 10,000 other
 training images of Fashion-MNIST (studies/demo).
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from softaug.lab.recipes.augment import Augment, NormalOffsets, Pace, UniformOffsets
-from softaug.lab.recipes.config import DataSpec, Optim, Recipe
-from softaug.lab.recipes.rows import Entry, derive, root
+from softaug.lab.recipes.config import DataSpec, Recipe
+from softaug.lab.recipes.paper_numbers import PaperTable, study_rows
+from softaug.lab.recipes.rows import Arms, Entry, derive_arms
 
+FAMILY = "fashion-mini-resnet8-tiny"
 _FAR = NormalOffsets(sigma=0.3, k=2.0, fill="black")
 _NEAR = NormalOffsets(sigma=0.05, k=1.0, fill="black")
 _TARGET = {"loss.soften": "target"}
-_ARMS: dict[str, tuple[str, str, Mapping[str, Any]]] = {  # parent, one line, changes
+_ARMS: Arms = {
     "label-smoothing": ("hard", "Labels smoothed by 0.1", {"loss.label_smoothing": 0.1}),
     "soft": (
         "hard",
@@ -25,21 +24,37 @@ _ARMS: dict[str, tuple[str, str, Mapping[str, Any]]] = {  # parent, one line, ch
     "soft-far": ("hard-far", "The paper's far crops; the target softens", _TARGET),
     "paced": ("soft", "Sigma follows training", {"augment.pace": Pace("accuracy-hold")}),
 }
+_LABELS = {"hard crop": "hard", "soft crop": "soft", "label smoothing": "label-smoothing"}
+_MORE_LABELS = {
+    "far crop, hard labels": "hard-far",
+    "far crop, soft": "soft-far",
+    "self-paced crop": "paced",
+}
 
 
 def demo_entries() -> list[Entry]:
     """Return the hard crop and what the demo compares with it."""
     recipe = Recipe(
-        name="fashion-mini-resnet8-tiny-hard",
+        name=f"{FAMILY}-hard",
         model="resnet8-tiny",
         data=DataSpec("fashion-mini"),
         augment=Augment(crop=UniformOffsets(1, fill="black")),
-        optim=Optim(lr=0.1),
         epochs=30,
         batch=32,
     )
     about = "2,000 clothes, 28 x 28: hard crops of up to 1 pixel"
-    rows = {"hard": root(recipe, about, "about a minute on one CPU core")}
-    for arm, (parent, line, changes) in _ARMS.items():
-        rows[arm] = derive(rows[parent], arm, line, changes)
-    return list(rows.values())
+    hard = Entry(recipe, about, "about a minute on one CPU core")
+    return [hard, *derive_arms({"hard": hard}, _ARMS).values()]
+
+
+def demo_study(full: bool = False) -> PaperTable:
+    """Return the study of `softaug demo`: `full` has more arms and more seeds."""
+    labels = {**_LABELS, **_MORE_LABELS} if full else _LABELS
+    recipes = {label: f"{FAMILY}-{arm}" for label, arm in labels.items()}
+    return PaperTable(
+        "demo",
+        "Hard and soft crops of clothes",
+        study_rows("Fashion-MNIST, 2,000 images, 30 epochs", recipes),
+        num_seeds=10 if full else 3,
+        compare=True,
+    )

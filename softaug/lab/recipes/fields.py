@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_
 
 from softaug.checks import (
     check_choice,
+    check_not_negative,
     check_positive,
     check_range,
     check_share,
@@ -22,12 +23,6 @@ Check = Callable[[str, str, Any], object]
 def is_number(value: object) -> bool:
     """Whether a value is an int or a float, and no bool."""
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def check_not_negative(who: str, name: str, value: float) -> None:
-    """Refuse what is no finite number of at least 0."""
-    if not (is_number(value) and 0 <= value < float("inf")):
-        refuse(who, f"{name} must be a number >= 0", value)
 
 
 def check_shares(who: str, name: str, values: Any) -> None:

@@ -11,7 +11,7 @@ from softaug.lab.recipes.catalog import entries, family_of
 from softaug.lab.recipes.config import AnyRecipe
 from softaug.lab.recipes.paper_numbers import spread
 from softaug.lab.recipes.paper_tables import all_tables
-from softaug.lab.recipes.rows import AnyEntry, header, row_name
+from softaug.lab.recipes.rows import Entry, header, row_name
 from softaug.lab.recipes.serialize import as_dict, dotted
 
 USAGE = """usage: softaug recipes [WORD ...]
@@ -32,29 +32,24 @@ def recipes(arguments: Sequence[str]) -> None:
         return
     words = [word.lower() for word in arguments]
     found = match_recipes(words)
-    if not sys.stdout.isatty():
-        lines = [entry.recipe.name for entry in found]
-    elif not words:
-        lines = list(format_overview())
-    else:
-        lines = list(format_matches(found, words, shutil.get_terminal_size().columns))
+    lines: Iterator[str] = (entry.recipe.name for entry in found)
+    if sys.stdout.isatty():
+        width = shutil.get_terminal_size().columns
+        lines = format_matches(found, words, width) if words else format_overview()
     print("\n".join(lines))
 
 
-def match_recipes(words: Sequence[str]) -> list[AnyEntry]:
+def match_recipes(words: Sequence[str]) -> list[Entry]:
     """Return the rows whose name contains every word; a table's name stands for its rows.
 
     Where there is none, the nearest name is in the error.
     """
     needed = {table.name: set(table.recipes) for table in all_tables()}
-    found = [
-        entry
-        for entry in entries()
-        if all(
-            entry.recipe.name in needed[word] if word in needed else word in entry.recipe.name
-            for word in words
-        )
-    ]
+
+    def fits(name: str, word: str) -> bool:
+        return name in needed[word] if word in needed else word in name
+
+    found = [each for each in entries() if all(fits(each.recipe.name, word) for word in words)]
     if not found:
         rule = "a recipe's name must contain every word"
         refuse("recipes", rule, " ".join(words), _remedy(words, list(needed)))
@@ -90,9 +85,9 @@ def format_overview() -> Iterator[str]:
             yield f"  {table.name:14} {len(table.recipes):3}  {table.title}"
 
 
-def _format_families(rows: Sequence[AnyEntry]) -> Iterator[str]:
+def _format_families(rows: Sequence[Entry]) -> Iterator[str]:
     """Yield a line for each data set and network: how many rows it has and what they cost."""
-    families: dict[str, list[AnyEntry]] = {}
+    families: dict[str, list[Entry]] = {}
     for entry in rows:
         families.setdefault(row_name(*family_of(entry), "*"), []).append(entry)
     for name, members in families.items():
@@ -101,7 +96,7 @@ def _format_families(rows: Sequence[AnyEntry]) -> Iterator[str]:
         yield f"  {name:36} {len(members):3}  {cost.partition(' (our')[0]}"
 
 
-def format_matches(found: Sequence[AnyEntry], words: Sequence[str], width: int) -> Iterator[str]:
+def format_matches(found: Sequence[Entry], words: Sequence[str], width: int) -> Iterator[str]:
     """Yield one row whole if it is the only one or called by its full name, else a list."""
     called = [entry for entry in found if entry.recipe.name in words] or found
     if len(called) == 1:
@@ -112,16 +107,13 @@ def format_matches(found: Sequence[AnyEntry], words: Sequence[str], width: int) 
     yield f"{'recipe':{longest}}  {'error % (paper)':>15}"
     for entry in found:
         yield f"{entry.recipe.name:{longest}}  {_paper_error(entry):>15}"
-        yield from textwrap.wrap(
-            f"{entry.about}; {entry.cost}",
-            width,
-            initial_indent="    ",
-            subsequent_indent="    ",
-            break_on_hyphens=False,
+        text = f"{entry.about}; {entry.cost}"
+        yield from (
+            f"    {line}" for line in textwrap.wrap(text, width - 4, break_on_hyphens=False)
         )
 
 
-def _paper_error(entry: AnyEntry) -> str:
+def _paper_error(entry: Entry) -> str:
     """The paper's first error on the row's own test images: tables agree but for its spread."""
     for number in entry.paper:
         if number.error is not None and not number.on:

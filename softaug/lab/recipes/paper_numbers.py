@@ -1,14 +1,15 @@
 """What the paper reports, in %, and what its tables and figures are made of.
 
-The numbers stand in paper_numbers.json, by the recipe they are of; beside them those that the paper
-quotes from other papers. None of them was measured here.
+The rows stand in paper_numbers.json, table by table: those of recipes, and those that the paper
+quotes from other papers. None of the numbers was measured here.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
 V2 = "ImageNet-V2"
 HIDDEN = (20, 40, 60, 80)  # % of an image under the occluding patch
@@ -16,10 +17,17 @@ HIDDEN = (20, 40, 60, 80)  # % of an image under the occluding patch
 
 @dataclass(frozen=True)
 class PaperNumber:
-    """A result of the paper, as printed there."""
+    """A row of the paper's tables, or a number in its text, as printed there."""
 
     table: str
     """its number there, or "text" """
+    group: str = ""
+    label: str = ""
+    """unique in its group"""
+    recipe: str | None = None
+    """its name in the catalog; None where a number is only quoted"""
+    source: str | None = None
+    """whose number it is, as the paper says, where nobody runs it here"""
     error: float | None = None
     """top-1 error in %; of the linear probe where labels are not learned from"""
     se: float | None = None
@@ -28,17 +36,19 @@ class PaperNumber:
     """calibration error in %, 10 bins in Table 3, not stated in Table 7"""
     ece_se: float | None = None
     quoted: bool = False
-    """whether the paper took it from another one"""
+    """whether the paper took the number of a recipe from another paper"""
     on: str = ""
     """the images it is of, where they are not the recipe's test images as they are"""
+    diverged: bool = False
+    """whether the paper says that training diverged, in place of a number"""
 
     @property
     def place(self) -> str:
         """Where the paper has it.
 
-        >>> PaperNumber("2", 18.31, 0.17).place
+        >>> PaperNumber("2").place
         'Table 2'
-        >>> PaperNumber("3", 17.21, ece=3.32, quoted=True).place
+        >>> PaperNumber("3", quoted=True).place
         'Table 3, quoted there'
         """
         place = self.table if self.table == "text" else f"Table {self.table}"
@@ -49,7 +59,7 @@ class PaperNumber:
     def shown(self) -> str:
         """The numbers as the paper rounds them.
 
-        >>> PaperNumber("3", 14.24, 0.11, 1.76, 0.15).shown
+        >>> PaperNumber("3", error=14.24, se=0.11, ece=1.76, ece_se=0.15).shown
         '14.24 ± 0.11 % error, 1.76 ± 0.15 % ECE'
         >>> PaperNumber("7", ece=9.91, on="ImageNet-V2").shown
         '9.91 % ECE on ImageNet-V2'
@@ -70,41 +80,25 @@ def spread(mean: float, se: float | None) -> str:
     return f"{mean:.2f} ± {f'{se:.2f}' if se else '<0.01'}"
 
 
-class QuotedNumber(NamedTuple):
-    """A result that the paper quotes, in %."""
-
-    table: str
-    method: str
-    source: str
-    """whose number it is, as the paper says"""
-    data: str
-    error: float
-    se: float | None = None
-    ece: float | None = None
-    """15 bins after temperature scaling, where the paper's own rows have 10 and none"""
-
-
 def paper_numbers(name: str) -> tuple[PaperNumber, ...]:
     """Return the paper's results for the recipe `name`, by table; empty where it has none."""
-    return tuple(_numbers().get(name, ()))
-
-
-def quoted_numbers() -> tuple[QuotedNumber, ...]:
-    """Return what the paper took from other papers, in its order."""
-    return tuple(QuotedNumber(**row) for row in _read()["quoted"])
+    return tuple(_by_recipe().get(name, ()))
 
 
 @cache
-def _numbers() -> dict[str, list[PaperNumber]]:
+def _by_recipe() -> dict[str, list[PaperNumber]]:
     found: dict[str, list[PaperNumber]] = {}
-    for row in _read()["numbers"]:
-        found.setdefault(row.pop("recipe"), []).append(PaperNumber(**row))
+    for number in read_paper():
+        if number.recipe and (number.error is not None or number.ece is not None):
+            found.setdefault(number.recipe, []).append(number)
     return found
 
 
-def _read() -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
-    return content
+@cache
+def read_paper() -> tuple[PaperNumber, ...]:
+    """Return every row of the paper's tables, in their order, then numbers of its text."""
+    rows = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))["rows"]
+    return tuple(PaperNumber(**row) for row in rows)
 
 
 Measure = Literal["error", "ece", "probe_error"]
@@ -143,6 +137,32 @@ class PaperRow:
     """label of the row in the same group that gains are counted from"""
     quoted: str | None = None
     """whose number it is, where the paper did not measure it"""
+    most_seeds: int | None = None
+    """how many seeds it has at most; None is as many as its table's"""
+
+
+MAIN_CELLS = (PaperCell("error"), PaperCell("ece"), PaperCell("error", "images 40 % hidden"))
+
+
+def study_rows(
+    group: str,
+    recipes: Mapping[str, str],
+    cells: tuple[PaperCell, ...] = MAIN_CELLS,
+    most_seeds: Mapping[str, int] | None = None,
+) -> tuple[PaperRow, ...]:
+    """Return a row of a study for each recipe, by label; gains are counted from the first."""
+    first, most = next(iter(recipes)), most_seeds or {}
+    return tuple(
+        PaperRow(
+            group,
+            label,
+            cells,
+            recipe,
+            baseline=None if label == first else first,
+            most_seeds=most.get(recipe),
+        )
+        for label, recipe in recipes.items()
+    )
 
 
 @dataclass(frozen=True)
@@ -165,32 +185,29 @@ class PaperPanel:
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A table of the paper, or a study of ours."""
+    """A table or a figure of the paper, or a study of ours."""
 
     name: str
     title: str
     rows: tuple[PaperRow, ...] = ()
     notes: tuple[str, ...] = ()
-    of_paper: bool = True
-    """else it is a study of ours, whose recipes are of the cpu scale"""
-
-    @property
-    def recipes(self) -> tuple[str, ...]:
-        """Names of the recipes that it needs, each once."""
-        return tuple(dict.fromkeys(row.recipe for row in self.rows if row.recipe is not None))
-
-
-@dataclass(frozen=True)
-class PaperFigure(PaperTable):
-    """A figure of the paper, or a study of ours that is plotted."""
-
+    num_seeds: int = 3
+    """seeds of a recipe, unless its row has fewer"""
+    compare: bool = False
+    """whether the arms of each group get a page that compares them"""
     panels: tuple[PaperPanel, ...] = ()
     examples: tuple[tuple[str, str], ...] = ()
     """(label, recipe) of the networks whose answers a figure shows; the first seed's"""
     offsets: bool = False
-    """whether it shows where the crops of its rows land"""
+    """whether a figure shows where the crops of its rows land"""
+
+    @property
+    def of_paper(self) -> bool:
+        """Whether it is the paper's; else it is a study of ours, with recipes of the cpu scale."""
+        return self.name.startswith(("table", "figure"))
 
     @property
     def recipes(self) -> tuple[str, ...]:
         """Names of the recipes that it needs, each once."""
-        return tuple(dict.fromkeys([*super().recipes, *(recipe for _, recipe in self.examples)]))
+        of_rows = [row.recipe for row in self.rows if row.recipe is not None]
+        return tuple(dict.fromkeys([*of_rows, *(recipe for _, recipe in self.examples)]))

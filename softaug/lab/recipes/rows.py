@@ -1,38 +1,46 @@
 """A row of the catalog: a recipe, what it is for, what the paper got, what it costs.
 
 A row is its parent with some settings changed:
-`derive(parent, "soft-target", about, {"loss.soften": "target"})`.
+`derive(parent, "soft-target", about, {"loss.soften": "target"})`. Those that differ in plain
+settings stand in arms.json, by family.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
-from softaug.lab.recipes.config import AnyRecipe, PretrainRecipe, Recipe
+from softaug.lab.recipes import augment
+from softaug.lab.recipes.config import AnyRecipe, PretrainRecipe
 from softaug.lab.recipes.paper_numbers import PaperNumber, paper_numbers
 from softaug.lab.recipes.serialize import as_dict, differences
 
+Arm = tuple[str, str, Mapping[str, Any]]
+"""the arm that it is made from, one line about it, and the settings that it changes"""
+Arms = Mapping[str, Arm]
+P = TypeVar("P")
+
 
 @dataclass(frozen=True)
-class AnyEntry:
+class Entry:
     """A recipe that can be trained by its name, with labels or without."""
 
     recipe: AnyRecipe
     about: str
     """one line: what it is, and why it differs from its parent"""
-    paper: tuple[PaperNumber, ...]
-    """the paper's results for this row, none of them measured here; empty where it has none"""
     cost: str
     """what one run takes"""
-    parent: AnyEntry | None = field(default=None, repr=False)
+    parent: Entry | None = field(default=None, repr=False)
     """the row it was made from"""
 
     @property
-    def command(self) -> str:
-        """What to type to train it."""
-        return f"softaug train {self.recipe.name}"
+    def paper(self) -> tuple[PaperNumber, ...]:
+        """The paper's results for this row, none of them measured here; empty where it has none."""
+        return paper_numbers(self.recipe.name)
 
     @property
     def changes(self) -> list[str]:
@@ -43,58 +51,51 @@ class AnyEntry:
         return [line for line in lines if not line.startswith("name: ")]
 
 
-@dataclass(frozen=True)
-class Entry(AnyEntry):
-    """A recipe that learns from labels."""
-
-    recipe: Recipe
-
-
-@dataclass(frozen=True)
-class PretrainEntry(AnyEntry):
-    """A recipe that learns without labels."""
-
-    recipe: PretrainRecipe
-
-
-E = TypeVar("E", bound=AnyEntry)
-P = TypeVar("P")
-
-
-def root(recipe: Recipe, about: str, cost: str) -> Entry:
-    """Make a row without a parent; the paper's numbers are found by its name."""
-    return Entry(recipe, about, paper_numbers(recipe.name), cost)
-
-
-def pretrain_root(recipe: PretrainRecipe, about: str, cost: str) -> PretrainEntry:
-    """Make a row without a parent and without labels."""
-    return PretrainEntry(recipe, about, paper_numbers(recipe.name), cost)
-
-
-def derive(parent: E, arm: str, about: str, changes: Mapping[str, Any]) -> E:
+def derive(parent: Entry, arm: str, about: str, changes: Mapping[str, Any]) -> Entry:
     """Make the row for `arm`: the recipe of `parent` with settings changed, at the same cost."""
     name = row_name(parent.recipe.data.name, learner_name(parent.recipe), arm)
     recipe = change(parent.recipe, {"name": name, **changes})
-    return replace(parent, recipe=recipe, about=about, paper=paper_numbers(name), parent=parent)
+    return replace(parent, recipe=recipe, about=about, parent=parent)
+
+
+def derive_arms(rows: Mapping[str, Entry], arms: Arms, prefix: str = "") -> dict[str, Entry]:
+    """Make the rows of `arms`, whose parents are in `rows` or before them; return the new ones."""
+    made: dict[str, Entry] = {}
+    for arm, (parent, about, changes) in arms.items():
+        made[arm] = derive((made if parent in made else rows)[parent], prefix + arm, about, changes)
+    return made
+
+
+@cache
+def read_arms(family: str) -> Arms:
+    """Return the arms of a family in arms.json."""
+    found = json.loads(Path(__file__).with_name("arms.json").read_text("utf-8"))[family]
+    return {
+        arm: (parent, about, {name: _read_setting(value) for name, value in changes.items()})
+        for arm, (parent, about, changes) in found.items()
+    }
+
+
+def _read_setting(value: Any) -> Any:
+    """Make a crop of {"NormalOffsets": {"sigma": 0.3}} and tuples of lists."""
+    if isinstance(value, dict):
+        ((kind, settings),) = value.items()
+        return getattr(augment, kind)(**settings)
+    return tuple(map(_read_setting, value)) if isinstance(value, list) else value
 
 
 def change(part: P, changes: Mapping[str, Any]) -> P:
     """Return a recipe, or a part of one, with settings changed by their dotted names.
 
+    >>> from softaug.lab.recipes.config import Recipe
     >>> change(Recipe("a", "resnet8"), {"epochs": 5, "optim.lr": 0.05}).optim.lr
     0.05
     """
-    own: dict[str, Any] = {}
-    inner: dict[str, dict[str, Any]] = {}
     for path, value in changes.items():
         first, _, rest = path.partition(".")
-        if rest:
-            inner.setdefault(first, {})[rest] = value
-        else:
-            own[first] = value
-    for first, settings in inner.items():
-        own[first] = change(own.get(first, getattr(part, first)), settings)
-    return replace(part, **own)  # type: ignore[type-var]
+        new = change(getattr(part, first), {rest: value}) if rest else value
+        part = replace(part, **{first: new})  # type: ignore[type-var]
+    return part
 
 
 def row_name(data: str, model: str, arm: str) -> str:
@@ -113,9 +114,9 @@ def learner_name(recipe: AnyRecipe) -> str:
     return recipe.model
 
 
-def header(entry: AnyEntry) -> str:
+def header(entry: Entry) -> str:
     """Return comment lines: the command, what the row is, what to expect, what it costs."""
-    lines = [entry.command, entry.about]
+    lines = [f"softaug train {entry.recipe.name}", entry.about]
     if entry.parent is not None:
         lines.append(f"Differs from {entry.parent.recipe.name} in:")
         lines += [f"  {line}" for line in entry.changes]

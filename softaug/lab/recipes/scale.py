@@ -1,17 +1,8 @@
 """What a recipe becomes where there is less compute than the paper had.
 
-| | paper | cpu | smoke |
-|---|---|---|---|
-| CIFAR-10 | all | 500 images a class, 40 epochs | 10 digits a class, 1 epoch |
-| CIFAR-100 | all | 100 images a class, 40 epochs | 10 digits a class, 1 epoch |
-| ImageNet | all | Imagenette: 100 a class, 64 pixels, 60 epochs | 4 a class, 32 pixels, 1 epoch |
-| ResNet-18, WRN-28-10, ImageNet's ResNet-50 | as it is | resnet8-s2 | resnet8 |
-| other networks | as they are | not at this scale | resnet8 |
-| SimSiam | as it is | the catalogue's small rows; the learning rate in proportion | tiny heads |
-| 5-Ensemble | 5 | 5 | 2 |
-
-Everything else is the row's own at every scale: sigma, k, alpha, what softens, the policy.
-Digits have half of CIFAR's edge, and so have the lengths in pixels of their crops and patches.
+docs/guide/reproduce.md has it as a table. What it does not name is the row's own at every scale:
+sigma, k, alpha, what softens, the policy. Digits have half of CIFAR's edge, and so have the
+lengths in pixels of their crops and patches.
 """
 
 from dataclasses import replace
@@ -40,26 +31,30 @@ PHOTOS = "imagenette"
 PAPER_LR = 0.2  # SimSiam's
 
 
-def scaled(table: PaperTable, scale: Scale, photos: str = PHOTOS) -> dict[str, AnyRecipe | str]:
-    """Return each recipe of a table at a scale, by its name in the catalog, or why there is none.
+def scaled(
+    table: PaperTable, scale: Scale, photos: str = PHOTOS
+) -> tuple[dict[str, AnyRecipe], dict[str, str]]:
+    """Return the recipes of a table at a scale, by name in the catalog, and why others have none.
 
     Recipes of a study are of the cpu scale. No table has a row twice: of networks that become
     the same one, the first has it.
     """
-    found: dict[str, AnyRecipe | str] = {}
+    recipes: dict[str, AnyRecipe] = {}
+    reasons: dict[str, str] = {}
     taken: dict[str, str] = {}
     for name in table.recipes:
         recipe: AnyRecipe | str = find(name).recipe
         if not table.of_paper and scale == "paper":
             recipe = "a study of ours for the scale cpu"
-        elif (table.of_paper or scale == "smoke") and not isinstance(recipe, str):
-            recipe = at_scale(recipe, scale, photos)
-        if not isinstance(recipe, str):
-            first = taken.setdefault(recipe.name, name)
-            if first != name:
-                recipe = f"it would be {recipe.name}, which stands for {first} already"
-        found[name] = recipe
-    return found
+        elif table.of_paper or scale == "smoke":
+            recipe = at_scale(find(name).recipe, scale, photos)
+        if isinstance(recipe, str):
+            reasons[name] = recipe
+        elif (first := taken.setdefault(recipe.name, name)) != name:
+            reasons[name] = f"it would be {recipe.name}, which stands for {first} already"
+        else:
+            recipes[name] = recipe
+    return recipes, reasons
 
 
 def at_scale(recipe: AnyRecipe, scale: Scale, photos: str = PHOTOS) -> AnyRecipe | str:

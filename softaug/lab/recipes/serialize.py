@@ -77,39 +77,45 @@ def as_of_today(values: Any) -> Any:
 
 def _build(kind: Any, value: Any, path: str) -> Any:
     """`value` as the type `kind`; `path` is its dotted name, empty for the recipe itself."""
-    kinds = get_args(kind)
-    if get_origin(kind) in (Union, UnionType):
+    kinds, origin = get_args(kind), get_origin(kind)
+    if origin in (Union, UnionType):
         if value is None and NoneType in kinds:
             return None
         others = [one for one in kinds if one is not NoneType]
         if isinstance(value, Mapping) and all(map(is_dataclass, others)):  # that with most keys
-            others.sort(key=lambda one: len(_names(one) ^ set(value)))
+            others.sort(key=lambda one: len({each.name for each in fields(one)} ^ set(value)))
         return _build(others[0], value, path)
-    if get_origin(kind) is Literal:
+    if origin is Literal:
         check_choice("recipe", path, value, kinds)
         return value
-    if get_origin(kind) is tuple:
+    if origin is tuple:
         return _build_tuple(kinds, value, path)
-    return _build_fields(kind, value, path) if is_dataclass(kind) else _plain(kind, value, path)
+    if is_dataclass(kind):
+        return _build_fields(kind, value, path)
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind:  # a boolean is no number
+        words = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+        refuse("recipe", f"{path} must be {words[kind]}", describe(value))
+    return value
 
 
 def _build_fields(kind: Any, value: Any, path: str) -> Any:
     if not isinstance(value, Mapping):
         refuse("recipe", f"{path or 'it'} must be a table of keys and values", describe(value))
-    _check_keys(_names(kind), set(map(str, value)), path)
     hints = get_type_hints(kind)
+    names = sorted(each.name for each in fields(kind))
+    for key in sorted(set(map(str, value)) - set(names)):
+        near = nearest(key, names)  # the key alone: a long path is like any other
+        known = [_join(path, name) for name in names]
+        remedy = nearest(_join(path, key), known) if near else f"the keys are {', '.join(known)}"
+        rule = "every key must be a field of the recipe"
+        refuse("recipe", rule, repr(_join(path, key)), remedy)
+    for name in names:
+        if name not in value:
+            rule = f"{_join(path, name)} must be given"
+            refuse("recipe", rule, f"only {', '.join(sorted(value))}")
     return kind(**{name: _build(hints[name], value[name], _join(path, name)) for name in value})
-
-
-def _check_keys(known: set[str], given: set[str], path: str) -> None:
-    names = sorted(_join(path, name) for name in known)
-    for key in sorted(given - known):
-        unknown = _join(path, key)
-        near = nearest(key, sorted(known))  # the key alone: a long path is like any other
-        remedy = nearest(unknown, names) if near else f"the keys are {', '.join(names)}"
-        refuse("recipe", "every key must be a field of the recipe", repr(unknown), remedy)
-    for key in sorted(known - given):
-        refuse("recipe", f"{_join(path, key)} must be given", f"only {', '.join(sorted(given))}")
 
 
 def _build_tuple(kinds: tuple[Any, ...], value: Any, path: str) -> tuple[Any, ...]:
@@ -119,22 +125,8 @@ def _build_tuple(kinds: tuple[Any, ...], value: Any, path: str) -> tuple[Any, ..
         kinds = kinds[:1] * len(value)
     if len(value) != len(kinds):
         refuse("recipe", f"{path} must hold {len(kinds)} values", value)
-    pairs = enumerate(zip(kinds, value, strict=True))
-    return tuple(_build(kind, item, f"{path}[{place}]") for place, (kind, item) in pairs)
-
-
-def _plain(kind: type, value: Any, path: str) -> Any:
-    """A string, number or boolean; a whole number is a float too, a boolean is no number."""
-    if kind is float and type(value) is int:
-        return float(value)
-    if type(value) is not kind:
-        words = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
-        refuse("recipe", f"{path} must be {words[kind]}", describe(value))
-    return value
-
-
-def _names(kind: Any) -> set[str]:
-    return {field.name for field in fields(kind)}
+    places = [f"{path}[{place}]" for place in range(len(value))]
+    return tuple(map(_build, kinds, value, places))
 
 
 def _join(path: str, name: str) -> str:
@@ -166,9 +158,8 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     names = sorted(before | after)
     lines = []
     for name in names:
-        if any(other.startswith(f"{name}.") for other in names):
-            continue  # nothing on one side, a table on the other: its keys say it
-        pair = [json.dumps(side[name]) if name in side else ABSENT for side in (before, after)]
-        if ABSENT in pair or before[name] != after[name]:
-            lines.append(f"{name}: {pair[0]} -> {pair[1]}")
+        was, now = (json.dumps(side[name]) if name in side else ABSENT for side in (before, after))
+        of_table = any(other.startswith(f"{name}.") for other in names)  # its keys say it
+        if was != now and not of_table:
+            lines.append(f"{name}: {was} -> {now}")
     return lines

@@ -1,77 +1,68 @@
-"""Rows of the study where-it-pays: 5,000 images for 400 epochs, until the hard crop knows them all.
+"""Rows and study where-it-pays: 5,000 images for 400 epochs, until the hard crop knows them all.
 
 The question and the protocol, written before any test image was measured:
 studies/where-it-pays/PROTOCOL.md.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from softaug.lab.recipes.augment import NormalOffsets, Pace
+from softaug.lab.recipes.budgets import DATA, NUM_IMAGES, budget_name, hard_budget_entry
+from softaug.lab.recipes.paper_numbers import PaperRow, PaperTable, study_rows
+from softaug.lab.recipes.rows import Arms, Entry, derive_arms
 
-from softaug.lab.recipes.augment import Augment, NormalOffsets, Pace, UniformOffsets
-from softaug.lab.recipes.budgets import CLASSES, NUM_IMAGES, budget_name
-from softaug.lab.recipes.config import DataSpec, Optim, Recipe
-from softaug.lab.recipes.rows import Entry, derive, root
-
-MODEL, EPOCHS = "resnet8-s2", 400
-MAX_SHIFT = 4  # of the hard crop, in pixels
-SOFT_CROP = NormalOffsets(sigma=0.2, k=1.0)
+EPOCHS = 400
 SETTLE = (("crop.sigma", 0.5, 0.05),)  # half of sigma in the last 20 epochs
+_TARGET = {"loss.soften": "target"}
 _TRIVIAL = {"augment.policy": "trivialaugment"}
-
-# What each arm changes in its parent: arm -> (parent, one line about it, changes).
-_ARMS: dict[str, tuple[str, str, Mapping[str, Any]]] = {
+_ARMS: Arms = {
     "label-smoothing": ("hard", "Labels smoothed by 0.1", {"loss.label_smoothing": 0.1}),
     "soft": (
         "hard",
         "Crops of sigma 0.2, k 1, half of sigma in the last 20 epochs; the target softens",
-        {"augment.crop": SOFT_CROP, "augment.schedules": SETTLE, "loss.soften": "target"},
+        {"augment.crop": NormalOffsets(0.2, 1.0), "augment.schedules": SETTLE, **_TARGET},
     ),
     "hard-far": ("soft", "The crops of the soft arm with hard labels", {"loss.soften": "none"}),
     "paced": (
         "hard",
         "Crops whose sigma follows training (accuracy-hold); the target softens",
         {
-            "augment.crop": NormalOffsets(sigma=0.05, k=1.5),
+            "augment.crop": NormalOffsets(0.05, 1.5),
             "augment.pace": Pace("accuracy-hold"),
-            "loss.soften": "target",
+            **_TARGET,
         },
     ),
     "trivialaugment": ("hard", "TrivialAugment before the hard crop", _TRIVIAL),
     "soft-trivialaugment": ("soft", "TrivialAugment before the soft crop", _TRIVIAL),
 }
-ARMS = {
-    "cifar10": tuple(_ARMS),
-    "cifar100": ("label-smoothing", "soft", "soft-trivialaugment"),
+ARMS = {"cifar10": tuple(_ARMS), "cifar100": ("label-smoothing", "soft", "soft-trivialaugment")}
+_LABELS = {
+    "hard": "hard crop",
+    "label-smoothing": "label smoothing",
+    "soft": "soft crop",
+    "paced": "self-paced crop",
+    "trivialaugment": "TrivialAugment",
+    "soft-trivialaugment": "TrivialAugment + soft crop",
+    "hard-far": "soft arm's crops, hard labels",
 }
-
-
-def arm_name(data: str, arm: str) -> str:
-    """Return the name of an arm's recipe.
-
-    >>> arm_name("cifar10", "soft")
-    'cifar10-resnet8-s2-5000x400-soft'
-    """
-    return budget_name(data, EPOCHS, arm, MODEL)
 
 
 def where_it_pays_entries() -> list[Entry]:
     """Return the hard crop and the other arms of each data set."""
-    return [entry for data in ARMS for entry in _entries(data)]
+    rows = []
+    for data, arms in ARMS.items():
+        hard = hard_budget_entry(data, EPOCHS)
+        chosen = {arm: _ARMS[arm] for arm in arms}
+        rows += [hard, *derive_arms({"hard": hard}, chosen, f"{NUM_IMAGES}x{EPOCHS}-").values()]
+    return rows
 
 
-def _entries(data: str) -> list[Entry]:
-    recipe = Recipe(
-        name=arm_name(data, "hard"),
-        model=MODEL,
-        data=DataSpec(data, per_class=NUM_IMAGES // CLASSES[data]),
-        augment=Augment(crop=UniformOffsets(MAX_SHIFT)),
-        optim=Optim(lr=0.1),
-        epochs=EPOCHS,
-        batch=32,
-    )
-    about = f"5,000 images, {EPOCHS} epochs: hard crops of up to {MAX_SHIFT} pixels"
-    rows = {"hard": root(recipe, about, "34 to 60 minutes on one CPU core")}
-    for arm in ARMS[data]:
-        parent, line, changes = _ARMS[arm]
-        rows[arm] = derive(rows[parent], f"{NUM_IMAGES}x{EPOCHS}-{arm}", line, changes)
-    return list(rows.values())
+def where_it_pays_study() -> PaperTable:
+    """Return the study of soft crops after many epochs; three seeds where there are not five."""
+    rows: list[PaperRow] = []
+    for data, arms in ARMS.items():
+        labels = {arm: label for arm, label in _LABELS.items() if arm in ("hard", *arms)}
+        recipes = {label: budget_name(data, EPOCHS, arm) for arm, label in labels.items()}
+        three = recipes.values() if data == "cifar100" else {budget_name(data, EPOCHS, "hard-far")}
+        group = f"{DATA[data]}, 5,000 images, {EPOCHS} epochs"
+        rows += study_rows(group, recipes, most_seeds=dict.fromkeys(three, 3))
+    title = "Soft crops where the hard crop has memorized"
+    return PaperTable("where-it-pays", title, tuple(rows), num_seeds=5, compare=True)

@@ -16,22 +16,17 @@ from softaug.lab.evaluation.stats import estimate
 from softaug.lab.io import write_json
 from softaug.lab.recipes.augment import Augment
 from softaug.lab.recipes.config import AnyRecipe, Recipe
-from softaug.lab.recipes.paper_numbers import (
-    V2,
-    PaperCell,
-    PaperFigure,
-    PaperPanel,
-    PaperRow,
-    PaperTable,
-)
+from softaug.lab.recipes.paper_numbers import V2, PaperCell, PaperPanel, PaperRow, PaperTable
 from softaug.lab.recipes.scale import Scale
-from softaug.lab.reproduce.plan import NO_DATA, RUNS, Plan, PlannedRun, run_name
+from softaug.lab.reproduce.plan import RUNS, Plan
 from softaug.lab.reproduce.run_one import (
+    NO_DATA,
     V2_FOLDER,
+    GridRun,
     extra_test_sets,
     has_diverged,
     is_finished,
-    read_failure,
+    read_message,
 )
 from softaug.lab.training.augmentation import build_transforms
 from softaug.lab.training.logging import environment
@@ -72,16 +67,15 @@ class Collector:
 
     def describe(self, table: PaperTable) -> dict[str, Any]:
         """Return the content of a table's file."""
-        recipes = self.plan.recipes[table.name]
         cells = {
-            (row, cell): self._describe_cell(cell, recipes[row.recipe] if row.recipe else None)
+            (row, cell): self._describe_cell(table, row, cell)
             for row in table.rows
             for cell in row.cells
         }
         as_meant = not table.of_paper and self.plan.scale == "cpu"
         notes = () if as_meant or not table.recipes else NOTES[self.plan.scale]
-        is_open = any(map(_is_open, cells.values())) or self._lacks_examples(table)
-        return {
+        is_open = any(map(_is_open, cells.values()))
+        content: dict[str, Any] = {
             "schema": SCHEMA,
             "name": table.name,
             "title": table.title,
@@ -97,83 +91,82 @@ class Collector:
                     "baseline": row.baseline,
                     "quoted": row.quoted,
                     "cells": [cells[row, cell] for cell in row.cells],
-                    "ran": self._describe_run(recipes.get(row.recipe or "")),
+                    "ran": self._describe_run(self.plan.recipe_of(table, row)),
                 }
                 for row in table.rows
             ],
-            **self._describe_figure(table, cells),
         }
+        if table.panels:
+            content["panels"] = [_describe_panel(panel, cells) for panel in table.panels]
+        if table.examples:
+            recipes = self.plan.recipes[table.name]
+            shown = {label: recipes[name] for label, name in table.examples if name in recipes}
+            firsts = [self.plan.runs_of(recipe)[0] for recipe in shown.values()]
+            content["labels"] = list(shown)
+            content["runs"] = [f"{RUNS}/{run.name}" for run in firsts]
+            content["complete"] &= all(self.error_of(run) is not None for run in firsts)
+        if table.offsets:
+            content["crops"] = [
+                {"label": row.label, **draw_offsets(recipe)}
+                for row in table.rows
+                if isinstance(recipe := self.plan.recipe_of(table, row), Recipe)
+            ]
+        return content
 
-    def _describe_run(self, recipe: AnyRecipe | str | None) -> str:
+    def _describe_run(self, recipe: AnyRecipe | None) -> str:
         """Say what was really run where that is not what the row's label says."""
-        if self.plan.scale == "paper" or recipe is None or isinstance(recipe, str):
+        if self.plan.scale == "paper" or recipe is None:
             return ""
         return f"{recipe.model} on {recipe.data.name}, {recipe.epochs} epochs"
 
-    def _describe_figure(self, table: PaperTable, cells: Cells) -> dict[str, Any]:
-        """Return what a figure has beside rows."""
-        if not isinstance(table, PaperFigure):
-            return {}
-        parts: dict[str, Any] = {}
-        if table.panels:
-            parts["panels"] = [_describe_panel(panel, cells) for panel in table.panels]
-        if table.examples:
-            examples = self._examples(table)
-            parts["labels"] = list(examples)
-            parts["runs"] = [f"{RUNS}/{run_name(recipe, 0)}" for recipe in examples.values()]
-        if table.offsets:
-            parts["crops"] = draw_offsets(table, self.plan.recipes[table.name])
-        return parts
-
-    def _examples(self, table: PaperTable) -> dict[str, AnyRecipe]:
-        """Return the recipes, by label, of the networks whose answers a figure shows."""
-        recipes = self.plan.recipes[table.name]
-        examples = table.examples if isinstance(table, PaperFigure) else ()
-        found = {label: recipes[name] for label, name in examples}
-        return {label: one for label, one in found.items() if not isinstance(one, str)}
-
-    def _lacks_examples(self, table: PaperTable) -> bool:
-        firsts = [self.plan.runs_of(recipe)[0] for recipe in self._examples(table).values()]
-        return any(self.error_of(first) is None for first in firsts)
-
-    def _describe_cell(self, cell: PaperCell, recipe: AnyRecipe | str | None) -> dict[str, Any]:
-        described: dict[str, Any] = {"measure": cell.measure, "on": cell.on}
-        described |= {"paper": _describe_paper(cell), "ours": None, "diverged": None}
-        if recipe is None:
+    def _describe_cell(self, table: PaperTable, row: PaperRow, cell: PaperCell) -> dict[str, Any]:
+        published = {"value": cell.value, "se": cell.se, "source": cell.source}
+        described: dict[str, Any] = {
+            "measure": cell.measure,
+            "on": cell.on,
+            "paper": None if cell.value is None and not cell.diverged else published,
+            "ours": None,
+            "diverged": None,
+        }
+        if row.recipe is None:
             return {**described, "state": "quoted", "why": cell.why}
-        if cell.on == V2 and not isinstance(recipe, str) and recipe.data.name != "imagenet":
-            recipe = f"{V2} is for networks of all 1,000 classes"
-        if isinstance(recipe, str):
-            return {**described, "state": "not at this scale", "why": _join(cell.why, recipe)}
+        recipe = self.plan.recipe_of(table, row)
+        reason = self.plan.reasons[table.name].get(row.recipe, "")
+        if cell.on == V2 and recipe is not None and recipe.data.name != "imagenet":
+            reason = f"{V2} is for networks of all 1,000 classes"
+        if recipe is None or reason:
+            return {**described, "state": "not at this scale", "why": _join(cell.why, reason)}
         if cell.on == V2 and not extra_test_sets(recipe, self.data_dir):
             missing = f"no {V2}: put it into {data_root(self.data_dir) / V2_FOLDER}"
             return {**described, "state": NO_DATA, "why": _join(cell.why, missing)}
         return {**described, **self._summarize(cell, self.plan.runs_of(recipe))}
 
-    def _summarize(self, cell: PaperCell, runs: Sequence[PlannedRun]) -> dict[str, Any]:
+    def _summarize(self, cell: PaperCell, runs: Sequence[GridRun]) -> dict[str, Any]:
         """Return the state of a cell, its numbers, and the seeds that diverged."""
         every = [self._value(run, cell) for run in runs]
         values = [value for value in every if value is not None]
-        lacking = [planned.run for planned, value in zip(runs, every, strict=True) if value is None]
+        lacking = [run for run, value in zip(runs, every, strict=True) if value is None]
         seeds = [run.recipe.seed for run in lacking if has_diverged(run.folder, run.recipe)]
         state = _cell_state(len(values), len(seeds), len(runs))
         missing = next((run.no_data for run in runs if run.no_data), None)
         if missing and not values and not seeds:
             return {"state": NO_DATA, "why": _join(cell.why, missing)}
         reason = missing if state == "partial" and missing else _describe_failures(runs)
+        named = ", ".join(map(str, seeds))
+        lost = f"diverged: seed{'s' if len(seeds) > 1 else ''} {named}" if seeds else ""
         return {
             "state": state,
-            "why": _join(cell.why, reason, _describe_seeds(seeds)),
-            "ours": _describe_values(values, len(runs)) if values else None,
+            "why": _join(cell.why, reason, lost),
+            "ours": {**_estimate(values), "planned": len(runs)} if values else None,
             "diverged": {"seeds": seeds, "planned": len(runs)} if seeds else None,
         }
 
-    def error_of(self, planned: PlannedRun) -> float | None:
+    def error_of(self, run: GridRun) -> float | None:
         """Return the test error of a run, in %; None if it is not finished."""
-        return self._value(planned, PaperCell("error"))
+        return self._value(run, PaperCell("error"))
 
-    def _value(self, planned: PlannedRun, cell: PaperCell) -> float | None:
-        measures = self._read_measures(planned.run.folder)
+    def _value(self, run: GridRun, cell: PaperCell) -> float | None:
+        measures = self._read_measures(run.folder)
         hidden = _HIDDEN.fullmatch(cell.on)
         if hidden:
             accuracy = measures.get(level_key("occlusion", int(hidden[1]) / 100))
@@ -212,33 +205,14 @@ def _is_open(cell: Mapping[str, Any]) -> bool:
     return cell["state"] in UNFINISHED or (cell["state"] == "diverged" and not as_in_paper)
 
 
-def _describe_paper(cell: PaperCell) -> dict[str, Any] | None:
-    """Return the paper's number, which is null where it says that training diverged."""
-    if cell.value is None and not cell.diverged:
-        return None
-    return {"value": cell.value, "se": cell.se, "source": cell.source}
+def _estimate(values: Sequence[float]) -> dict[str, Any]:
+    mean, rounded = estimate(values), [round(value, 4) for value in values]
+    return {"values": rounded, "mean": mean.mean, "se": mean.se, "n": mean.n}
 
 
-def _describe_values(values: Sequence[float], planned: int) -> dict[str, Any]:
-    mean = estimate(values)
-    rounded = [round(value, 4) for value in values]
-    return {"values": rounded, "mean": mean.mean, "se": mean.se, "n": mean.n, "planned": planned}
-
-
-def _describe_seeds(seeds: Sequence[int]) -> str:
-    """Name the runs that diverged.
-
-    >>> _describe_seeds([0, 2])
-    'diverged: seeds 0, 2'
-    """
-    if not seeds:
-        return ""
-    return f"diverged: seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
-
-
-def _describe_failures(runs: Sequence[PlannedRun]) -> str:
+def _describe_failures(runs: Sequence[GridRun]) -> str:
     """Say why runs failed, each reason once."""
-    messages = [read_failure(planned.run.folder) for planned in runs]
+    messages = [read_message(run.folder) for run in runs]
     failed = [message for message in messages if message is not None]
     if not failed:
         return ""
@@ -253,15 +227,13 @@ def _describe_panel(panel: PaperPanel, cells: Cells) -> dict[str, Any]:
     lines = []
     for line in panel.lines:
         found = [cells[row, cell] for _, row, cell in line.points]
-        ours = [cell["ours"] for cell in found]
+        ours = [cell["ours"] or {"mean": None, "se": None, "n": 0} for cell in found]
         lines.append(
             {
                 "label": line.label,
                 "x": [x for x, _, _ in line.points],
-                "mean": [one["mean"] if one else None for one in ours],
-                "se": [one["se"] if one else None for one in ours],
-                "n": [one["n"] if one else 0 for one in ours],
-                "paper": [cell["paper"]["value"] if cell["paper"] else None for cell in found],
+                **{key: [one[key] for one in ours] for key in ("mean", "se", "n")},
+                "paper": [cell["paper"] and cell["paper"]["value"] for cell in found],
             }
         )
     labels = {"title": panel.title, "x_label": panel.x_label, "y_label": panel.y_label}
@@ -273,17 +245,8 @@ EDGES = {"digits": 16}  # others are CIFAR's
 NUM_CLASSES = {"digits": 10, "cifar10": 10, "cifar100": 100}
 
 
-def draw_offsets(table: PaperTable, recipes: Mapping[str, AnyRecipe | str]) -> list[dict[str, Any]]:
-    """Draw each row's crop for the first images in the first epoch of seed 0."""
-    crops = []
-    for row in table.rows:
-        recipe = recipes[row.recipe or ""]
-        assert isinstance(recipe, Recipe)
-        crops.append({"label": row.label, **_draw_crop(recipe)})
-    return crops
-
-
-def _draw_crop(recipe: Recipe) -> dict[str, Any]:
+def draw_offsets(recipe: Recipe) -> dict[str, Any]:
+    """Draw a recipe's crop for the first images in the first epoch of seed 0."""
     edge = EDGES.get(recipe.data.name, 32)
     alone = Augment(crop=recipe.augment.crop, flip=False)
     (transform,) = build_transforms(alone, (0.0, 0.0, 0.0), edge)

@@ -12,30 +12,24 @@ from rich.text import Text
 
 from softaug.checks import check_whole, refuse
 from softaug.lab.recipes.catalog import find
-from softaug.lab.recipes.config import AnyRecipe
+from softaug.lab.recipes.demo import demo_study
 from softaug.lab.recipes.paper_numbers import PaperTable
-from softaug.lab.recipes.paper_tables import ALL, all_tables
+from softaug.lab.recipes.paper_tables import ALL, all_tables, find_tables
 from softaug.lab.recipes.scale import SCALES, Scale, scaled
+from softaug.lab.report.model import plural
 from softaug.lab.reproduce.cost import estimate_hours, format_cost
-from softaug.lab.reproduce.grid import Grid
+from softaug.lab.reproduce.grid import Grid, print_plain
 from softaug.lab.reproduce.local import default_at_once, run_locally
-from softaug.lab.reproduce.plan import (
-    RUNS,
-    Plan,
-    PlannedRun,
-    check_recipes,
-    check_scale,
-    count_states,
-    make_plan,
-)
+from softaug.lab.reproduce.plan import RUNS, Plan, check_recipes, check_scale, make_plan
 from softaug.lab.reproduce.run_one import (
     ENDED,
     WHO,
     GridOptions,
+    GridRun,
     Runner,
+    count_states,
     is_finished,
 )
-from softaug.lab.reproduce.studies import Study, demo_study, find_by_name, studies
 from softaug.lab.training.logging import num_cores
 
 LIST = "list"
@@ -80,8 +74,9 @@ def reproduce(
         return
     if not names:
         refuse(WHO, "at least one name must be given", "none", "`softaug reproduce list` has them")
-    scale = scale or _default_scale(names)
-    wanted = find_by_name(names, scale)
+    studies = {table.name for table in all_tables() if not table.of_paper}
+    scale = scale or ("cpu" if studies.issuperset(names) else "paper")
+    wanted = find_tables(names, scale)
     for name, value in (("seeds", seeds), ("at_once", at_once)):
         if value is not None:
             check_whole(WHO, name, value, least=1)
@@ -96,8 +91,7 @@ def reproduce(
     num = at_once or (None if address else default_at_once(device))
     workers = None if num is None else max(1, num_cores() // num)
     options = GridOptions(data_dir, device, draws=3 if scale == "paper" else 1, workers=workers)
-    for page in Grid(planned, options, runner, at_once, console).run():
-        _print(f"Report: {page}", console)
+    Grid(planned, options, runner, at_once, console).run()
 
 
 def demo(out: Path = Path("softaug-demo"), full: bool = False) -> None:
@@ -115,15 +109,7 @@ def demo(out: Path = Path("softaug-demo"), full: bool = False) -> None:
     check_recipes(plan)
     show_plan(plan, console)
     options = GridOptions(device="cpu", draws=1)
-    for page in Grid(plan, options, run_locally, None, console).run():
-        _print(f"Report: {page}", console)
-
-
-def _default_scale(names: Sequence[str]) -> Scale:
-    """Return "cpu" if only studies are named, which have no other scale, else "paper"."""
-    ours = {study.name for study in studies()}
-    ours |= {table.name for table in all_tables() if not table.of_paper}
-    return "cpu" if ours.issuperset(names) else "paper"
+    Grid(plan, options, run_locally, None, console).run()
 
 
 def choose_runner(local: bool, address: str | None) -> Runner:
@@ -146,42 +132,33 @@ def show_list(folders: dict[Scale, Path], console: Console) -> None:
 
     On lines that an 80-column terminal has room for.
     """
-    every: list[PaperTable | Study] = [*all_tables(), *studies()]
-    indent = max(len(one.name) for one in every) + 2
-    for one in every:
-        console.print(Text(f"{one.name:{indent}}{one.title}", "bold"), soft_wrap=True)
-        for line in _describe_target(one, folders):
-            _print(" " * indent + line, console)
-    _print(
+    indent = max(len(table.name) for table in all_tables()) + 2
+    for table in all_tables():
+        console.print(Text(f"{table.name:{indent}}{table.title}", "bold"), soft_wrap=True)
+        for line in _describe_table(table, folders):
+            print_plain(" " * indent + line, console)
+    print_plain(
         "\nCosts are of one seed, unknown where the paper gives none. A run that several\n"
         "need is done once. At --scale smoke a run takes seconds.",
         console,
     )
 
 
-def _describe_target(one: PaperTable | Study, folders: dict[Scale, Path]) -> list[str]:
+def _describe_table(table: PaperTable, folders: dict[Scale, Path]) -> list[str]:
     """Say how many recipes it has and what they cost; then how many runs are finished."""
-    recipes = {scale: _recipes_at(one, scale) for scale in SCALES}
-    if not recipes["smoke"]:
+    if not table.recipes:
         return ["from the equations alone: nothing to run"]
-    parts, finished = [_count(len(recipes["smoke"]), "recipe")], []
-    for scale, found in recipes.items():
-        if scale != "smoke" and found:
-            words = {name: find(name).cost if scale == "paper" else "" for name in found}
-            hours = [estimate_hours(found[name], scale, words[name]) for name in found]
+    parts, finished = [plural(len(table.recipes), "recipe")], []
+    for scale in SCALES:
+        recipes, _ = scaled(table, scale)
+        if scale != "smoke" and recipes:
+            hours = [estimate_hours(one, scale, find(name).cost) for name, one in recipes.items()]
             parts.append(f"{scale}: {format_cost(hours, scale)}")
-        names = [recipe.name for recipe in found.values()]
+        names = [recipe.name for recipe in recipes.values()]
         runs = [run for name in names for run in (folders[scale] / RUNS).glob(f"{name}-seed*")]
         if num := sum(map(is_finished, runs)):
             finished.append(f"{num} {scale}")
     return ["; ".join(parts), *([f"finished: {', '.join(finished)}"] if finished else [])]
-
-
-def _recipes_at(one: PaperTable | Study, scale: Scale) -> dict[str, AnyRecipe]:
-    if isinstance(one, Study):
-        return {} if scale == "paper" else one.recipes(scale)
-    found = scaled(one, scale)
-    return {name: recipe for name, recipe in found.items() if not isinstance(recipe, str)}
 
 
 def show_plan(plan: Plan, console: Console) -> None:
@@ -189,38 +166,30 @@ def show_plan(plan: Plan, console: Console) -> None:
 
     A name that leaves no room for the rest in this terminal gets its own line.
     """
-    by_recipe: dict[str, list[PlannedRun]] = {}
-    for planned in plan.runs:
-        by_recipe.setdefault(planned.run.recipe.name, []).append(planned)
+    by_recipe: dict[str, list[GridRun]] = {}
+    for run in plan.runs:
+        by_recipe.setdefault(run.recipe.name, []).append(run)
     longest = max(map(len, by_recipe), default=0)
     for name, runs in by_recipe.items():
         rest = f"{format_cost([runs[0].hours], plan.scale):>12} a run, {_format_states(runs)}"
         fits = longest + len(rest) <= console.width
-        _print(f"{name:{longest}}{rest}" if fits else f"{name}\n{rest}", console)
-    _print(_summarize(plan), console)
-    for reason in dict.fromkeys(planned.no_data for planned in plan.runs if planned.no_data):
-        _print(f"no data: {reason}", console)
+        print_plain(f"{name:{longest}}{rest}" if fits else f"{name}\n{rest}", console)
+    print_plain(_summarize(plan), console)
+    for reason in dict.fromkeys(run.no_data for run in plan.runs if run.no_data):
+        print_plain(f"no data: {reason}", console)
 
 
 def _summarize(plan: Plan) -> str:
     """Return a line about all of a plan."""
-    every = len(plan.tables) == len(find_by_name([ALL], plan.scale))
+    every = len(plan.tables) == len(find_tables([ALL], plan.scale))
     names = ALL if every else ", ".join(table.name for table in plan.tables)
     if not plan.runs:
         return f"{names} at scale {plan.scale}: 0 runs (equations only)"
-    left = [planned.hours for planned in plan.runs if planned.state not in ENDED]
+    left = [run.hours for run in plan.runs if run.state not in ENDED]
     cost = f", {format_cost(left, plan.scale)} left" if left else ""
-    runs = f"{_count(len(plan.runs), 'run')} ({_format_states(plan.runs)})"
+    runs = f"{plural(len(plan.runs), 'run')} ({_format_states(plan.runs)})"
     return f"{names} at scale {plan.scale}: {runs}{cost}"
 
 
-def _format_states(runs: Sequence[PlannedRun]) -> str:
+def _format_states(runs: Sequence[GridRun]) -> str:
     return ", ".join(f"{num} {state}" for state, num in count_states(runs).items())
-
-
-def _count(num: int, noun: str) -> str:
-    return f"{num} {noun}{'' if num == 1 else 's'}"
-
-
-def _print(line: str, console: Console) -> None:
-    console.print(line, soft_wrap=True, highlight=False, markup=False)

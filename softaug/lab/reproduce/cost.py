@@ -20,14 +20,21 @@ EVALUATIONS = {"digits": 0.15}  # minutes, of fewer images
 _V100 = re.compile(r"(?:(\d+) runs, each )?(?:about )?([\d.]+) V100-(hour|day)s")
 
 
-def estimate_hours(recipe: AnyRecipe, scale: Scale, words: str = "") -> float | None:
+def estimate_hours(recipe: AnyRecipe, scale: Scale, words: str) -> float | None:
     """Return hours of a V100 at the paper's scale, else hours of a core; None where unknown.
 
-    `words` is the cost in the catalog's words, which only the paper's scale needs.
+    `words` is the cost in the catalog's words, which the paper's scale reads.
+
+    >>> from softaug.lab.recipes.config import Recipe
+    >>> estimate_hours(Recipe("a", "resnet18"), "paper", "5 runs, each 9 V100-hours (the paper's)")
+    45.0
     """
-    if scale == "paper":
-        return v100_hours(words)
-    return SMOKE_SECONDS / 3600 if scale == "smoke" else cpu_minutes(recipe) / 60
+    if scale != "paper":
+        return SMOKE_SECONDS / 3600 if scale == "smoke" else cpu_minutes(recipe) / 60
+    if (match := _V100.match(words)) is None:
+        return None
+    times, number, unit = match.groups()
+    return int(times or 1) * float(number) * (24 if unit == "day" else 1)
 
 
 def cpu_minutes(recipe: AnyRecipe) -> float:
@@ -39,21 +46,6 @@ def cpu_minutes(recipe: AnyRecipe) -> float:
         return num / PAIRS / 60 + PROBE_MINUTES + evaluation
     rate = RATES.get(data.name, IMAGES if recipe.augment.policy == "none" else WITH_POLICY)
     return (num / rate / 60 + evaluation) * recipe.members * SLOWER.get(recipe.model, 1)
-
-
-def v100_hours(words: str) -> float | None:
-    """Read the hours of a V100 from a cost of the catalog; None where it gives none.
-
-    >>> v100_hours("5 runs, each 9 V100-hours (the paper's)")
-    45.0
-    >>> v100_hours("about 16 V100-days (the paper's: 4 V100s for 4 days)")
-    384.0
-    """
-    match = _V100.match(words)
-    if match is None:
-        return None
-    times, number, unit = match.groups()
-    return int(times or 1) * float(number) * (24 if unit == "day" else 1)
 
 
 def format_cost(hours: Sequence[float | None], scale: Scale) -> str:
@@ -68,16 +60,13 @@ def format_cost(hours: Sequence[float | None], scale: Scale) -> str:
     unknown = len(hours) - len(known)
     if len(hours) == unknown == 1:
         return "unknown"
-    parts = [_format_hours(sum(known), "V100" if scale == "paper" else "core")] if known else []
-    return " + ".join([*parts, *([f"{unknown} unknown"] if unknown else [])])
-
-
-def _format_hours(hours: float, device: str) -> str:
-    for unit, length in (("h", 1), ("min", 60)):
-        if hours * length >= 1:
-            digits = 1 if hours * length < 100 and unit == "h" else 0
-            return f"{hours * length:,.{digits}f}".removesuffix(".0") + f" {device}-{unit}"
-    return f"{hours * 3600:.0f} {device}-s"
+    total, device = sum(known), "V100" if scale == "paper" else "core"
+    if total >= 1:
+        text = f"{total:,.{1 if total < 100 else 0}f}".removesuffix(".0") + f" {device}-h"
+    else:
+        minutes = total * 60
+        text = f"{minutes:.0f} {device}-min" if minutes >= 1 else f"{total * 3600:.0f} {device}-s"
+    return " + ".join([text] * bool(known) + [f"{unknown} unknown"] * bool(unknown))
 
 
 def estimate_left(

@@ -1,32 +1,34 @@
 """Carry out a plan: do what is left, collect after each run, write tables and comparisons."""
 
-import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+import torch
 from rich.console import Console
 
 from softaug.checks import refuse
+from softaug.lab.data.datasets import is_files
+from softaug.lab.data.images import load
 from softaug.lab.evaluation.compare import COMPARISON, compare_runs
+from softaug.lab.evaluation.show import draw_versions
+from softaug.lab.recipes.config import AnyRecipe, Recipe
+from softaug.lab.recipes.paper_numbers import PaperTable
+from softaug.lab.report.examples import Card, crops_figure
+from softaug.lab.report.model import Figure, slug
 from softaug.lab.report.paper import print_paper_table, write_paper_table
 from softaug.lab.report.write import print_findings, write_report
 from softaug.lab.reproduce.collect import Collector
 from softaug.lab.reproduce.cost import estimate_left, format_duration
 from softaug.lab.reproduce.local import default_at_once
-from softaug.lab.reproduce.plan import (
-    Plan,
-    PlannedRun,
-    lock_folder,
-    write_digits_if_needed,
-    write_grid,
-)
+from softaug.lab.reproduce.plan import Plan, write_digits_if_needed, write_grid
 from softaug.lab.reproduce.run_one import (
     WHO,
     GridOptions,
+    GridRun,
     Outcome,
     Runner,
     has_diverged,
@@ -34,9 +36,11 @@ from softaug.lab.reproduce.run_one import (
     is_finished,
 )
 from softaug.lab.reproduce.status_page import INDEX, StatusPage
-from softaug.lab.reproduce.studies import Study, draw_soft_arm
 from softaug.lab.training.distributed import SIGNALS, handle_signals
+from softaug.lab.training.run_dir import hold
 from softaug.lab.training.trainer import StoppedError
+
+NUM_CROPS = 8
 
 
 class Grid:
@@ -57,14 +61,13 @@ class Grid:
         self.changed: set[str] = set()  # tables of which a run has ended
         self.num_interrupts = 0
 
-    def run(self) -> list[Path]:
-        """Do what is left, then write and print all; return the pages of comparisons.
-
-        Runs without a result end the command with code 1.
-        """
+    def run(self) -> None:
+        """Do what is left, then write and print all; code 1 where runs have no result."""
         names = [table.name for table in self.plan.tables]
         left = self._find_left()
-        with lock_folder(self.plan.out), _explain_write_errors(self.plan.out):
+        out, remedy = self.plan.out, "wait for it, or choose another --out"
+        rule = f"only one command may work in {out}"
+        with _explain_write_errors(out), hold(out / ".lock", 0, WHO, rule, remedy):
             write_digits_if_needed(self.plan)
             write_grid(self.plan)
             self.collector.collect(names)
@@ -73,50 +76,48 @@ class Grid:
                 self._run_all(left)
             except KeyboardInterrupt:
                 self._write_partial(names)
-                message = f"stopped; all is kept in {self.plan.out}, the same command goes on"
+                message = f"stopped; all is kept in {out}, the same command goes on"
                 raise StoppedError(message) from None
             for file in self.collector.collect(names):
                 render(file, self.console)
-            pages = [page for study in self.plan.studies for page in self._compare(study)]
+            pages = [
+                page for table in self.plan.tables if table.compare for page in self._compare(table)
+            ]
             self.page.write(live=False)
         problems = self._describe_problems(left)
-        for problem in problems:
-            self.console.print(problem, soft_wrap=True, highlight=False)
+        for line in (*problems, *(f"Report: {page}" for page in pages if not problems)):
+            print_plain(line, self.console)
         if problems:
             raise SystemExit(1)
-        return pages
 
-    def _find_left(self) -> list[PlannedRun]:
+    def _find_left(self) -> list[GridRun]:
         """Return what is to be done and can be; refuse if there is something and nothing can."""
-        todo = [one for one in self.plan.runs if not is_done(one.run, self.options)]
-        left = [one for one in todo if one.no_data is None]
+        todo = [run for run in self.plan.runs if not is_done(run, self.options)]
+        left = [run for run in todo if run.no_data is None]
         if len(todo) == len(self.plan.runs) and todo and not left:
-            reasons = dict.fromkeys(one.no_data for one in todo if one.no_data)
-            raise ValueError("\n".join(reasons))
+            raise ValueError("\n".join(dict.fromkeys(run.no_data for run in todo if run.no_data)))
         return left
 
-    def _run_all(self, left: Sequence[PlannedRun]) -> None:
+    def _run_all(self, left: Sequence[GridRun]) -> None:
         """Do the runs; collect and write the page after each."""
         if left:
-            line = f"progress: {self.plan.out / INDEX}"
-            self.console.print(line, soft_wrap=True, highlight=False, markup=False)
-        by_name = {one.run.name: one for one in left}
+            print_plain(f"progress: {self.plan.out / INDEX}", self.console)
+        by_name = {run.name: run for run in left}
         progress = GridProgress(left, self.at_once or default_at_once(self.options.device))
-        outcomes = self.runner([one.run for one in left], self.options, self.at_once)
+        outcomes = self.runner(left, self.options, self.at_once)
         live = self.page.keep_updated(progress.seconds_left)
         with live, handle_signals(SIGNALS, self._interrupt), closing(outcomes):
             for outcome in outcomes:
-                planned = by_name[outcome.name]
-                names = self.plan.tables_of(planned.run.recipe)
+                run = by_name[outcome.name]
+                names = self.plan.tables_of(run.recipe)
                 self.collector.collect(names)
                 self.changed.update(names)
-                line = progress.update(outcome, self.collector.error_of(planned))
-                self.console.print(line, soft_wrap=True, highlight=False, markup=False)
+                print_plain(progress.update(outcome, self.collector.error_of(run)), self.console)
                 self.page.write(progress.seconds_left(), live=True)
 
     def _interrupt(self, number: int, frame: FrameType | None) -> NoReturn:
         self.num_interrupts += 1
-        self.console.print("stopping: runs save their state", highlight=False)
+        print_plain("stopping: runs save their state", self.console)
         raise KeyboardInterrupt
 
     def _write_partial(self, names: Sequence[str]) -> None:
@@ -130,32 +131,33 @@ class Grid:
             if file.stem in self.changed:
                 write_paper_table(file)
 
-    def _compare(self, study: Study) -> Iterator[Path]:
+    def _compare(self, study: PaperTable) -> Iterator[Path]:
         """Write the comparison of each group that has more than one finished arm."""
-        recipes = study.recipes(self.plan.scale)
-        for title, arms in study.groups.items():
-            groups = [self.plan.runs_of(recipes[arm.recipe.name]) for arm in arms.values()]
-            runs = [planned.run for group in groups for planned in group]
-            finished = [run.folder for run in runs if is_finished(run.folder)]
-            if len({run.recipe.name for run in runs if run.folder in finished}) > 1:
-                slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
-                out = self.plan.out / "compare" / f"{study.name}-{slug}"
-                run = {label: recipes[arm.recipe.name] for label, arm in arms.items()}
-                compare_runs(finished, out, {recipe.name: label for label, recipe in run.items()})
-                opening = tuple(draw_soft_arm(run, self.options.data_dir))
+        groups: dict[str, dict[str, AnyRecipe]] = {}
+        for row in study.rows:
+            if recipe := self.plan.recipe_of(study, row):
+                groups.setdefault(row.group, {})[row.label] = recipe
+        for title, arms in groups.items():
+            runs = [run for recipe in arms.values() for run in self.plan.runs_of(recipe)]
+            finished = [run for run in runs if is_finished(run.folder)]
+            if len({run.recipe.name for run in finished}) > 1:
+                out = self.plan.out / "compare" / f"{study.name}-{slug(title)}"
+                labels = {recipe.name: label for label, recipe in arms.items()}
+                compare_runs([run.folder for run in finished], out, labels)
+                opening = tuple(draw_soft_arm(arms, self.options.data_dir))
                 page = write_report(out / COMPARISON, study.title, opening)
                 self.console.print()
                 print_findings(out / COMPARISON, self.console)
                 yield page
 
-    def _describe_problems(self, left: Sequence[PlannedRun]) -> list[str]:
+    def _describe_problems(self, left: Sequence[GridRun]) -> list[str]:
         """Say what did not come out; what diverged in the paper may do so here."""
-        unfinished = [one for one in left if not is_done(one.run, self.options)]
+        unfinished = [run for run in left if not is_done(run, self.options)]
         expected = self.plan.may_diverge()
         diverged = [
-            one.run.name
-            for one in self.plan.runs
-            if has_diverged(one.run.folder, one.run.recipe) and one.run.recipe.name not in expected
+            run.name
+            for run in self.plan.runs
+            if has_diverged(run.folder, run.recipe) and run.recipe.name not in expected
         ]
         problems = []
         if unfinished:
@@ -167,21 +169,54 @@ class Grid:
         return problems
 
 
+def draw_soft_arm(arms: Mapping[str, AnyRecipe], data_dir: Path | None) -> Iterator[Figure]:
+    """Draw test images as the first soft arm is trained on them; photographs are not drawn.
+
+    Shows the first image of each of eight classes, the farthest of eight crops of each.
+    """
+    soft = {
+        label: recipe
+        for label, recipe in arms.items()
+        if isinstance(recipe, Recipe) and recipe.loss.soften != "none"
+    }
+    label, recipe = next(iter(soft.items()), ("", None))
+    if recipe is None or is_files(recipe.data.name):
+        return
+    data = load(recipe.data.name, data_dir)
+    assert data.test is not None, "images in memory have test images"
+    labels = data.test.labels
+    first = [int((labels == number).nonzero()[0]) for number in range(NUM_CROPS)]
+    images = data.test.fetch(torch.tensor(first))
+    versions = draw_versions(
+        images, recipe, images.shape[-1], draws=NUM_CROPS, seed=0, num_classes=len(data.class_names)
+    )
+    farthest = [min(crops, key=lambda one: one.visible) for crops in versions]
+    cards = []
+    for one, name in zip(farthest, data.class_names, strict=False):
+        visible, target = f"visible {100 * one.visible:.0f} %", f"target {one.confidence:.2f}"
+        cards.append(Card(one.image.permute(1, 2, 0).numpy(), name, visible, (target,)))
+    yield crops_figure(label, cards)
+
+
 def render(file: Path, console: Console) -> None:
     """Write the table or figure of a collected file beside it in every format, and print it."""
     written = write_paper_table(file)
     print_paper_table(file, console)
-    line = f"\n{file.parent}: {', '.join(path.name for path in written)}\n"
+    print_plain(f"\n{file.parent}: {', '.join(path.name for path in written)}\n", console)
+
+
+def print_plain(line: str, console: Console) -> None:
+    """Print a line as it is: neither wrapped nor colored."""
     console.print(line, soft_wrap=True, highlight=False, markup=False)
 
 
 class GridProgress:
     """Counts the runs of a grid as they end, and estimates the time left."""
 
-    def __init__(self, runs: Sequence[PlannedRun], at_once: int) -> None:
-        known = [one.hours for one in runs if one.hours is not None]
+    def __init__(self, runs: Sequence[GridRun], at_once: int) -> None:
+        known = [run.hours for run in runs if run.hours is not None]
         mean = sum(known) / len(known) if known else 1.0
-        self.costs = {one.run.name: mean if one.hours is None else one.hours for one in runs}
+        self.costs = {run.name: mean if run.hours is None else run.hours for run in runs}
         self.at_once = at_once
         self.seconds: dict[str, float] = {}
         self._begun: float | None = None
@@ -221,5 +256,5 @@ def _explain_write_errors(out: Path) -> Iterator[None]:
     except OSError as error:
         if error.filename is None or not Path(error.filename).is_relative_to(out):
             raise
-        remedy = "all else is kept: make room there, and the same command goes on"
+        remedy = "make room there, and the same command goes on, or choose another --out"
         refuse(WHO, f"results must be written to {out}", error, remedy)

@@ -34,7 +34,9 @@ def run_locally(
     """
     waiting = deque(runs)
     num = min(at_once or default_at_once(options.device), len(runs))
-    workers = [Worker(_choose_device(options, rank)) for rank in range(num)]
+    gpus = _count_gpus(options.device)
+    devices = [f"cuda:{rank % gpus}" if gpus else options.device for rank in range(num)]
+    workers = [Worker(replace(options, device=device)) for device in devices]
     try:
         for worker in workers:
             worker.begin(waiting.popleft())
@@ -50,18 +52,11 @@ def run_locally(
 
 def default_at_once(device: str) -> int:
     """Return the number of GPUs where they are used, else of cores."""
-    return torch.cuda.device_count() if _uses_gpus(device) else num_cores()
+    return _count_gpus(device) or num_cores()
 
 
-def _uses_gpus(device: str) -> bool:
-    return device in ("auto", "cuda") and torch.cuda.is_available()
-
-
-def _choose_device(options: GridOptions, rank: int) -> GridOptions:
-    """Return the options of a worker: GPUs are assigned in turn."""
-    if _uses_gpus(options.device):
-        return replace(options, device=f"cuda:{rank % torch.cuda.device_count()}")
-    return options
+def _count_gpus(device: str) -> int:
+    return torch.cuda.device_count() if device in ("auto", "cuda") else 0
 
 
 class Worker:
@@ -90,17 +85,14 @@ class Worker:
             self.pipe.send(run)
 
     def receive_outcome(self) -> Outcome:
-        """Return how its run ended; it is free then."""
+        """Return how its run ended, in death too; it is free then."""
         run, self.run = self.run, None
         assert run is not None, "it has a run"
         try:
             outcome: Outcome = self.pipe.recv()
+            return outcome
         except (EOFError, OSError):
-            return self._replace_dead(run)
-        return outcome
-
-    def _replace_dead(self, run: GridRun) -> Outcome:
-        self._process.join()
+            self._process.join()
         code = self._process.exitcode or 0
         how = signal.Signals(-code).name if code < 0 else f"code {code}"
         message = f"its process ended by {how}; the same command goes on with it"

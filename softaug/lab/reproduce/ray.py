@@ -1,10 +1,10 @@
 """Run on Ray: on this machine, or on a cluster whose nodes share the results' folder."""
 
+import math
 import os
 import signal
 import subprocess
 import sys
-import threading
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -38,7 +38,6 @@ OWN_SETTINGS = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
 }
 STORE_BYTES = 100 * 2**20  # results go to files; by default Ray takes 30 % of the memory
-VERSIONS = ("softaug", "commit", "torch", "torchvision")  # what a number may depend on
 
 
 class UnfitNodeError(Exception):
@@ -68,10 +67,7 @@ def run_on_ray(
     check_cluster(address)
     folder = runs[0].folder.parent
     folder.mkdir(parents=True, exist_ok=True)
-    with (
-        _connect(address=address) as ray,
-        NamedTemporaryFile(prefix=".seen-", dir=folder) as marker,
-    ):
+    with _connect(address) as ray, NamedTemporaryFile(dir=folder) as marker:
         yield from _run_tasks(ray, runs, options, at_once, Path(marker.name))
 
 
@@ -82,14 +78,13 @@ def check_cluster(address: str) -> None:
         refuse(WHO, "address must be HOST:PORT of a Ray cluster, or auto", repr(address), remedy)
     command = [sys.executable, "-m", "ray.scripts.scripts", "status", "--address", address]
     try:
-        subprocess.run(command, check=True, capture_output=True, text=True, timeout=ANSWER_SECONDS)
-        return
+        asked = subprocess.run(command, capture_output=True, text=True, timeout=ANSWER_SECONDS)
+        reason = asked.stderr.strip().rpartition("\n")[2] or "nothing" if asked.returncode else ""
     except subprocess.TimeoutExpired:
         reason = f"no answer within {ANSWER_SECONDS} s"
-    except subprocess.CalledProcessError as error:
-        reason = error.stderr.strip().rpartition("\n")[2] or "nothing"
-    remedy = "start it with `ray start --head`, and run this on a node (docs/guide/scale.md)"
-    refuse(WHO, f"a Ray cluster must answer at {address}", reason, remedy)
+    if reason:
+        remedy = "start it with `ray start --head`, and run this on a node (docs/guide/scale.md)"
+        refuse(WHO, f"a Ray cluster must answer at {address}", reason, remedy)
 
 
 @contextmanager
@@ -103,31 +98,26 @@ def own_ray(num_cpus: int) -> Iterator[ModuleType]:
     if ray.is_initialized():
         yield ray
         return
-    with _connect(
-        address="local",
-        num_cpus=num_cpus,
-        object_store_memory=STORE_BYTES,
-        include_dashboard=False,
-        _node_ip_address="127.0.0.1",
-    ):
+    own = {"num_cpus": num_cpus, "object_store_memory": STORE_BYTES, "include_dashboard": False}
+    with _connect("local", _node_ip_address="127.0.0.1", **own):
         yield ray
 
 
 @contextmanager
-def _connect(**settings: Any) -> Iterator[ModuleType]:
+def _connect(address: str, **settings: Any) -> Iterator[ModuleType]:
     """Connect to Ray; keep the handler of SIGTERM, which Ray replaces by an immediate exit."""
     ray = import_module("ray")
     handler = signal.getsignal(signal.SIGTERM)
+    settings |= {"log_to_driver": False, "logging_level": "ERROR"}
     try:
-        try:
-            quiet = {"log_to_driver": False, "logging_level": "ERROR"}
-            ray.init(runtime_env=RUNTIME_ENV, **quiet, **settings)
-        except Exception as error:  # Ray raises bare Exceptions
-            remedy = "try again when the machine is less busy, or say --local"
-            refuse(WHO, "Ray must start", f"{error}", remedy)
-        finally:
-            if threading.current_thread() is threading.main_thread():
-                signal.signal(signal.SIGTERM, handler)
+        ray.init(address, runtime_env=RUNTIME_ENV, **settings)
+    except Exception as error:  # Ray raises bare Exceptions
+        ray.shutdown()
+        remedy = "try again when the machine is less busy, or say --local"
+        refuse(WHO, "Ray must start", error, remedy)
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+    try:
         yield ray
     finally:
         ray.shutdown()
@@ -163,14 +153,14 @@ def _run_tasks(
 
 
 def _run_in_worker(
-    run: GridRun, options: GridOptions, marker: Path | None, versions: dict[str, str | None]
+    run: GridRun, options: GridOptions, marker: Path | None, versions: dict[str, Any]
 ) -> Outcome:
     if marker is not None:
         check_node(marker, versions)
     return try_run(run, options)
 
 
-def check_node(marker: Path, versions: dict[str, str | None]) -> None:
+def check_node(marker: Path, versions: dict[str, Any]) -> None:
     """Refuse, on a node, a folder that it does not see and code of another version.
 
     `marker` is a file of a random name in the folder.
@@ -179,16 +169,15 @@ def check_node(marker: Path, versions: dict[str, str | None]) -> None:
         rule = f"every node must see {marker.parent}"
         raise UnfitNodeError(f"{rule}; choose an --out that all nodes share")
     for name, theirs in code_versions().items():
-        ours = versions[name]
-        if ours is not None and theirs is not None and ours != theirs:
-            rule = f"every node must have {name} {ours}, got {theirs}"
+        if None not in (versions[name], theirs) and versions[name] != theirs:
+            rule = f"every node must have {name} {versions[name]}, got {theirs}"
             raise UnfitNodeError(f"{rule}; install the same on all, or share one environment")
 
 
-def code_versions() -> dict[str, str | None]:
-    """Return the versions of this process's code."""
+def code_versions() -> dict[str, Any]:
+    """Return the versions of this process's code that a number may depend on."""
     here = environment()
-    return {name: here[name] for name in VERSIONS}
+    return {name: here[name] for name in ("softaug", "commit", "torch", "torchvision")}
 
 
 def _get_outcome(ray: ModuleType, task: Any, run: GridRun) -> Outcome:
@@ -209,15 +198,12 @@ def gpu_share(device: str, num_gpus: int, at_once: int | None) -> float:
     """Return how much of a GPU a run takes: 1, less if more runs than GPUs are asked for, or 0.
 
     >>> gpu_share("auto", 0, None), gpu_share("auto", 4, None), gpu_share("auto", 4, 8)
-    (0, 1, 0.5)
+    (0, 1.0, 0.5)
     """
-    if device not in ("auto", "cuda"):
-        if device.startswith("cuda"):
-            refuse(WHO, "Ray assigns the GPUs", f"device {device}", "say cuda, or auto")
+    if device.startswith("cuda:"):
+        refuse(WHO, "Ray assigns the GPUs", f"device {device}", "say cuda, or auto")
+    if device == "cuda" and num_gpus == 0:
+        refuse(WHO, "the device cuda needs a GPU", "none that Ray sees", "say cpu")
+    if device not in ("auto", "cuda") or num_gpus == 0:
         return 0
-    if num_gpus == 0:
-        if device == "cuda":
-            refuse(WHO, "the device cuda needs a GPU", "none that Ray sees", "say cpu")
-        return 0
-    runs_per_gpu = -(-(at_once or 1) // num_gpus)
-    return 1 if runs_per_gpu == 1 else 1 / runs_per_gpu
+    return 1 / math.ceil((at_once or 1) / num_gpus)

@@ -2,12 +2,13 @@
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from rich.console import Console
 
@@ -29,9 +30,9 @@ from softaug.lab.training.trainer import StoppedError
 WHO = "reproduce"
 LOCK_SECONDS = 60  # a run whose command was killed saves first; its readers of files end after it
 V2_FOLDER = "imagenetv2-matched-frequency-format-val"
-State = Literal["finished", "diverged", "failed", "running", "begun", "waiting"]
-STATES: tuple[State, ...] = get_args(State)
-ENDED = ("finished", "diverged")  # nothing is left to do
+State = Literal["finished", "diverged", "failed", "running", "begun", "waiting", "no data"]
+NO_DATA: State = "no data"
+ENDED: tuple[State, ...] = ("finished", "diverged")  # nothing is left to do
 FAILURE = "failure.json"
 DIVERGED = "diverged.json"
 LOG = "log.txt"
@@ -47,6 +48,16 @@ class GridRun:
     recipe: AnyRecipe
     folder: Path
     """where all of it goes; every process that may run it must see this folder"""
+    hours: float | None = None
+    """of a V100 at the paper's scale, else of a core; None where unknown"""
+    no_data: str | None = None
+    """why the data set is missing, and how to get it"""
+
+    @property
+    def state(self) -> State:
+        """The state of the run; "no data" if it has not ended and cannot run."""
+        state = get_state(self.folder)
+        return NO_DATA if self.no_data and state not in ENDED else state
 
 
 @dataclass(frozen=True)
@@ -83,6 +94,13 @@ Runner = Callable[[Sequence[GridRun], GridOptions, int | None], Generator[Outcom
 Closed early, it saves and ends the runs at work."""
 
 
+def count_states(runs: Sequence[GridRun]) -> dict[State, int]:
+    """Return how many runs are in which state, the ended first."""
+    counts = Counter(run.state for run in runs)
+    states: tuple[State, ...] = get_args(State)
+    return {state: counts[state] for state in states if counts[state]}
+
+
 def get_state(folder: Path) -> State:
     """Return the state of the run, or of the ensemble, in `folder`."""
     if is_finished(folder):
@@ -93,7 +111,10 @@ def get_state(folder: Path) -> State:
         return "failed"
     if is_locked(folder / LOCK):
         return "running"
-    return "begun" if any(map(_is_begun, runs_in(folder))) else "waiting"
+    begun = any(
+        (run / METRICS).exists() or checkpoint.steps(run / CHECKPOINTS) for run in runs_in(folder)
+    )
+    return "begun" if begun else "waiting"
 
 
 def is_finished(folder: Path) -> bool:
@@ -102,22 +123,9 @@ def is_finished(folder: Path) -> bool:
     return trained and (folder / EVALUATION).exists()
 
 
-def _is_begun(folder: Path) -> bool:
-    return (folder / METRICS).exists() or bool(checkpoint.steps(folder / CHECKPOINTS))
-
-
 def save_failure(folder: Path, message: str) -> None:
     """Write why a run failed."""
     write_json({"message": message, "when": _now()}, folder / FAILURE)
-
-
-def read_failure(folder: Path) -> str | None:
-    """Return why a run failed; None if it did not, or was started again just now."""
-    try:
-        message: str = json.loads((folder / FAILURE).read_text())["message"]
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return message
 
 
 def save_divergence(folder: Path, recipe: AnyRecipe, error: NotFiniteError) -> None:
@@ -126,13 +134,24 @@ def save_divergence(folder: Path, recipe: AnyRecipe, error: NotFiniteError) -> N
     write_json(content, folder / DIVERGED, indent=1)
 
 
+def read_message(folder: Path, name: str = FAILURE) -> str | None:
+    """Return why a run failed or diverged; None if it did not, or was started again just now."""
+    content = _read_if_there(folder / name)
+    return None if content is None else str(content["message"])
+
+
 def has_diverged(folder: Path, recipe: AnyRecipe) -> bool:
     """Whether this very recipe diverged in `folder`."""
+    content = _read_if_there(folder / DIVERGED)
+    return content is not None and not differences(as_of_today(content["recipe"]), as_dict(recipe))
+
+
+def _read_if_there(file: Path) -> dict[str, Any] | None:
     try:
-        content = json.loads((folder / DIVERGED).read_text())
+        content: dict[str, Any] = json.loads(file.read_text())
     except (FileNotFoundError, NotADirectoryError):
-        return False
-    return not differences(as_of_today(content["recipe"]), as_dict(recipe))
+        return None
+    return content
 
 
 def _now() -> str:
@@ -172,12 +191,10 @@ def run_one(run: GridRun, options: GridOptions) -> None:
             with redirect_stdout(log), redirect_stderr(log):
                 _train(run, options, console)
                 _evaluate(run, options, console)
-        except StoppedError as stopped:
-            console.print(str(stopped), markup=False, soft_wrap=True)
-            raise
-        except NotFiniteError as error:
+        except (StoppedError, NotFiniteError) as error:
             console.print(str(error), markup=False, soft_wrap=True)
-            save_divergence(run.folder, run.recipe, error)
+            if isinstance(error, NotFiniteError):
+                save_divergence(run.folder, run.recipe, error)
             raise
         except Exception as error:
             console.print_exception()
@@ -212,17 +229,14 @@ def describe_error(error: BaseException) -> str:
 
 
 def _train(run: GridRun, options: GridOptions, console: Console) -> None:
-    run_options = RunOptions(
-        out=run.folder,
-        data_dir=options.data_dir,
-        device=options.device,
-        workers=options.workers if is_files(run.recipe.data.name) else 0,
-        threads=1,
+    workers = options.workers if is_files(run.recipe.data.name) else 0
+    settings = RunOptions(
+        out=run.folder, data_dir=options.data_dir, device=options.device, workers=workers, threads=1
     )
     if isinstance(run.recipe, Recipe) and run.recipe.members > 1:
-        train_members(run.recipe, run_options, console)
+        train_members(run.recipe, settings, console)
     else:
-        train(run.recipe, run_options, console)
+        train(run.recipe, settings, console)
 
 
 def _evaluate(run: GridRun, options: GridOptions, console: Console) -> None:

@@ -2,20 +2,28 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from softaug.lab.io import write_text
+from softaug.lab.recipes.paper_numbers import spread
 from softaug.lab.reproduce.collect import Collector
 from softaug.lab.reproduce.cost import format_duration
-from softaug.lab.reproduce.plan import RUNS, Plan, PlannedRun, count_states
-from softaug.lab.reproduce.run_one import DIVERGED, ENDED, LOG, read_failure
+from softaug.lab.reproduce.plan import RUNS, Plan
+from softaug.lab.reproduce.run_one import (
+    DIVERGED,
+    ENDED,
+    FAILURE,
+    LOG,
+    GridRun,
+    count_states,
+    read_message,
+)
 
 INDEX = "index.html"
 RELOAD_SECONDS = 30
@@ -61,7 +69,7 @@ class StatusPage:
 
     def render(self, seconds_left: float | None, *, live: bool) -> str:
         """Return the page as text."""
-        runs = [self._describe_run(planned) for planned in self.plan.runs]
+        runs = [self._describe_run(run) for run in self.plan.runs]
         counts = count_states(self.plan.runs)
         names = ", ".join(table.name for table in self.plan.tables)
         return _TEMPLATES.get_template("status.html").render(
@@ -74,74 +82,30 @@ class StatusPage:
             num_ended=sum(counts.get(state, 0) for state in ENDED),
             failed=[run for run in runs if run["state"] == "failed"],
             diverged=[run for run in runs if run["state"] == "diverged"],
-            tables=[self._describe_table(table.name) for table in self.plan.tables],
+            tables=[self._read_table(table.name) for table in self.plan.tables],
+            spread=spread,
         )
 
-    def _describe_run(self, planned: PlannedRun) -> dict[str, Any]:
-        folder, state = planned.run.folder, planned.state
+    def _describe_run(self, run: GridRun) -> dict[str, Any]:
+        state = run.state
+        file = {"failed": FAILURE, "diverged": DIVERGED}.get(state)
         return {
-            "name": planned.run.name,
-            "folder": f"{RUNS}/{planned.run.name}",
+            "name": run.name,
+            "folder": f"{RUNS}/{run.name}",
             "state": state,
-            "error": self.collector.error_of(planned),
-            "message": _read_message(folder) if state in ("failed", "diverged") else "",
-            "last_lines": _read_last_lines(folder / LOG) if state in ("failed", "diverged") else "",
+            "error": self.collector.error_of(run),
+            "message": (file and read_message(run.folder, file)) or "",
+            "last_lines": _read_last_lines(run.folder / LOG) if file else "",
         }
 
-    def _describe_table(self, name: str) -> dict[str, Any]:
-        """Return what the page shows of a table: its file was written after the last run."""
+    def _read_table(self, name: str) -> dict[str, Any]:
+        """Return a table's file, written after the last run, and what else there is of it."""
         out = self.plan.out
-        table = json.loads((out / f"{name}.json").read_text())
+        table: dict[str, Any] = json.loads((out / f"{name}.json").read_text())
         files = [out / f"{name}.{kind}" for kind in FORMATS]
         pages = sorted(out.glob(f"compare/{name}-*/report.html"))
-        columns = list(
-            dict.fromkeys(_column(cell) for row in table["rows"] for cell in row["cells"])
-        )
-        has_paper = any(cell["paper"] for row in table["rows"] for cell in row["cells"])
-        groups: dict[str, list[list[str]]] = {}
-        for row in table["rows"]:
-            texts = [_format_cell(column, row["cells"]) for column in columns]
-            pairs = [pair if has_paper else pair[:1] for pair in texts]
-            groups.setdefault(row["group"], []).append([row["label"], *chain(*pairs)])
-        return {
-            "name": name,
-            "title": table["title"],
-            "complete": table["complete"],
-            "links": [str(file.relative_to(out)) for file in (*pages, *files) if file.exists()],
-            "heads": list(chain(*((one, f"{one}, paper")[: 1 + has_paper] for one in columns))),
-            "groups": groups,
-        }
-
-
-def _column(cell: Mapping[str, Any]) -> str:
-    """Return the heading of the column that a cell stands in."""
-    name = {"error": "error", "ece": "ECE", "probe_error": "error of the probe"}[cell["measure"]]
-    return f"{name}, {cell['on']}, %" if cell["on"] else f"{name}, %"
-
-
-def _format_cell(column: str, cells: list[dict[str, Any]]) -> tuple[str, str]:
-    """Return our number and the paper's in a column; a state where there is none of ours."""
-    cell = next((cell for cell in cells if _column(cell) == column), None)
-    if cell is None:
-        return "", ""
-    ours, paper = cell["ours"], cell["paper"]
-    return (
-        f"{_format(ours['mean'], ours['se'])} (n = {ours['n']})" if ours else cell["state"],
-        _format(paper["value"], paper["se"]) if paper and paper["value"] is not None else "",
-    )
-
-
-def _format(mean: float, se: float | None) -> str:
-    return f"{mean:.2f}" if se is None else f"{mean:.2f} ± {se:.2f}"
-
-
-def _read_message(folder: Path) -> str:
-    failure = read_failure(folder)
-    if failure is not None:
-        return failure
-    with suppress(FileNotFoundError):
-        return str(json.loads((folder / DIVERGED).read_text())["message"])
-    return ""  # it was started again just now
+        links = [str(file.relative_to(out)) for file in (*pages, *files) if file.exists()]
+        return {**table, "links": links}
 
 
 def _read_last_lines(log: Path) -> str:

@@ -161,7 +161,13 @@ def test_what_is_done_is_told_with_every_setting():
         flip=False,
     )
     told = describe_augment(replace(SOFT, augment=augment, mix=Mix("cutmix")), 24)
-    parts = ["SoftPolicy(", "SoftCrop(k=inf", "SoftNoise(", "SoftCutout(", "paced by confidence-match"]
+    parts = [
+        "SoftPolicy(",
+        "SoftCrop(k=inf",
+        "SoftNoise(",
+        "SoftCutout(",
+        "paced by confidence-match",
+    ]
     parts += ["cutmix (not drawn)", "SoftLoss(soften='both')"]
     assert [part in told for part in parts] == [True] * len(parts)
     assert "HorizontalFlip" not in told

@@ -2,9 +2,10 @@
 
 import math
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
-from run_files import finish, folder_of, planned, read, write
+from grid_runs import finish, folder_of, planned, read, write
 
 from softaug.checks import NotFiniteError
 from softaug.lab.recipes.paper_numbers import V2
@@ -26,15 +27,15 @@ SOFT, HARD = "cifar100-resnet18-soft", "cifar100-resnet18-hard"
 
 
 def test_before_any_run_rows_wait_and_quoted_ones_stand(tmp_path):
-    table = collected(planned(tmp_path, "table1"), "table1")
+    plan = planned(tmp_path, "table1", seeds=2)
+    write(folder_of(plan, SOFT, 1) / "failure.json", {"message": "no memory", "when": ""})
+    table = collected(plan, "table1")
     assert not table["complete"]
     states = {bool(row["quoted"]): row["cells"][0]["state"] for row in table["rows"]}
     assert states == {True: "quoted", False: "waiting"}
-    assert table["rows"][0]["cells"][0]["paper"] == {
-        "value": 25.6,
-        "se": None,
-        "source": "Zhang et al. (Mixup)",
-    }
+    zhang = {"value": 25.6, "se": None, "source": "Zhang et al. (Mixup)"}
+    assert table["rows"][0]["cells"][0]["paper"] == zhang
+    assert row_of(table, SOFT)["cells"][0]["why"] == "1 of 2 failed: no memory"
 
 
 def test_ours_are_percents_with_mean_and_standard_error_over_seeds(tmp_path):
@@ -54,110 +55,65 @@ def test_ours_are_percents_with_mean_and_standard_error_over_seeds(tmp_path):
     assert some["ours"]["se"] is None
 
 
-def test_a_table_is_complete_when_no_row_waits(tmp_path):
-    plan = planned(tmp_path, "table6", "figure2")
-    for one in plan.runs:
-        assert not collected(plan, "table6")["complete"]
-        finish(one.run.folder, error=0.5)
-    assert collected(plan, "table6")["complete"]
+def test_a_table_is_complete_when_no_row_waits_and_files_are_read_again(tmp_path):
+    plan = planned(tmp_path, "table9", "figure2")
+    collector = Collector(plan, None)
+    for run in plan.runs:
+        assert not collector.describe(plan.tables[0])["complete"]
+        finish(run.folder, error=0.5)
+    assert collector.describe(plan.tables[0])["complete"]
     assert collected(plan, "figure2")["complete"]  # it needs no run
-
-
-def test_failures_are_told_where_the_number_is_missing(tmp_path):
-    plan = planned(tmp_path, "table8", seeds=2)
-    name = "cifar100-simsiam-resnet18-sa2-lr0.8"
-    write(folder_of(plan, name, 1) / "failure.json", {"message": "no memory", "when": ""})
-    (cell,) = row_of(collected(plan, "table8"), name)["cells"]
-    assert (cell["state"], cell["measure"]) == ("waiting", "probe_error")
-    assert cell["why"] == "1 of 2 failed: no memory"
+    (plan.runs[0].folder / "evaluation.json").unlink()
+    assert collector.error_of(plan.runs[0]) is None
 
 
 def diverge(plan, recipe, seed=0):
-    run = next(one.run for one in plan.runs if one.run.folder == folder_of(plan, recipe, seed))
+    run = next(one for one in plan.runs if one.folder == folder_of(plan, recipe, seed))
     save_divergence(run.folder, run.recipe, NotFiniteError("the loss is nan"))
 
 
-def test_what_diverged_in_the_paper_and_here_is_complete(tmp_path):
-    plan = planned(tmp_path, "table8", seeds=2)
-    lost = [f"cifar100-simsiam-resnet18-sa2-lr{lr}" for lr in ("0.4", "0.5", "0.8")]
-    for one in plan.runs:
-        finish(one.run.folder, error=0.5)
-    for name, seed in [(name, seed) for name in lost for seed in (0, 1)]:
-        (folder_of(plan, name, seed) / "evaluation.json").unlink()
-        diverge(plan, name, seed)
-    table = collected(plan, "table8")
-    (cell,) = row_of(table, lost[0])["cells"]
-    assert table["complete"]
-    assert (cell["state"], cell["ours"], cell["paper"]["value"]) == ("diverged", None, None)
-    assert cell["diverged"] == {"seeds": [0, 1], "planned": 2}
-
-
-def test_a_run_that_diverges_elsewhere_is_named_and_leaves_the_table_open(tmp_path):
-    plan = planned(tmp_path, "table6", seeds=2)
-    for one in plan.runs:
-        finish(one.run.folder, error=0.5)
-    (folder_of(plan, SOFT, 1) / "evaluation.json").unlink()
-    diverge(plan, SOFT, 1)
-    table = collected(plan, "table6")
-    (cell,) = row_of(table, SOFT)["cells"]
-    assert not table["complete"]
+@pytest.mark.parametrize(
+    ("table", "recipe", "complete"),
+    [("table8", "cifar100-simsiam-resnet18-sa2-lr0.4", True), ("table6", SOFT, False)],
+)
+def test_what_diverged_is_named_and_leaves_a_table_open_unless_it_did_in_the_paper(
+    tmp_path, table, recipe, complete
+):
+    plan = planned(tmp_path, table, seeds=2)
+    for run in plan.runs:
+        finish(run.folder, error=0.5)
+    (folder_of(plan, recipe, 1) / "evaluation.json").unlink()
+    diverge(plan, recipe, 1)
+    found = collected(plan, table)
+    (cell,) = row_of(found, recipe)["cells"]
     assert (cell["state"], cell["ours"]["n"], cell["why"]) == ("diverged", 1, "diverged: seed 1")
+    assert cell["diverged"] == {"seeds": [1], "planned": 2}
+    assert found["complete"] is complete
 
 
 def test_a_failure_that_is_tried_again_at_this_moment_is_no_failure(tmp_path, monkeypatch):
     plan = planned(tmp_path, "table1")
+    collector = Collector(plan, tmp_path)
     write(folder_of(plan, SOFT) / "failure.json", {"message": "killed", "when": ""})
-
-    collector, read_at_once = Collector(plan, tmp_path), Path.read_text
-
-    def read_late(path):
-        path.unlink()
-        return read_at_once(path)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Path, "read_text", read_late)
-        (file,) = collector.collect(["table1"])
-    (cell,) = row_of(read(file), SOFT)["cells"]
+    monkeypatch.setattr(Path, "read_text", Mock(side_effect=FileNotFoundError))
+    (cell,) = row_of(collector.describe(plan.tables[0]), SOFT)["cells"]
     assert (cell["state"], cell["why"]) == ("waiting", "")
 
 
-def test_rows_without_images_say_so_and_finished_ones_count(tmp_path):
-    plan = planned(tmp_path, "table1", scale="paper")
-    finish(folder_of(plan, HARD), error=0.25)
-    table = collected(plan, "table1")
-    (lacking,), (there,) = (row_of(table, name)["cells"] for name in (SOFT, HARD))
-    assert lacking["state"] == "no data"
-    assert "`softaug data cifar100" in lacking["why"]
-    assert (there["state"], there["ours"]["mean"]) == ("complete", 25.0)
-    assert not table["complete"]
-
-
-def test_what_has_no_small_network_is_not_at_this_scale(tmp_path):
-    table = collected(planned(tmp_path, "table2", scale="cpu"), "table2")
-    (cell,) = row_of(table, "cifar10-pyramidnet272-soft")["cells"]
-    assert cell["state"] == "not at this scale"
-    assert cell["why"] == "no small network stands for pyramidnet272"
-    assert any("sigma 0.3" in note for note in table["notes"])
-
-
-def test_imagenet_v2_is_not_measured_by_networks_of_other_classes(tmp_path):
-    plan = planned(tmp_path, "table7")
-    finish(folder_of(plan, "imagenet-resnet50-soft"), ece_10=0.05)
+def test_imagenet_v2_is_asked_for_and_not_measured_by_networks_of_other_classes(tmp_path):
+    name, plan = "imagenet-resnet50-soft", planned(tmp_path, "table7")
+    finish(folder_of(plan, name), ece_10=0.05)
     table = collected(plan, "table7")
-    (own,) = row_of(table, "imagenet-resnet50-soft", "1K")["cells"]
-    (second,) = row_of(table, "imagenet-resnet50-soft", V2)["cells"]
+    (own,), (second,) = (row_of(table, name, group)["cells"] for group in ("1K", V2))
     assert (own["state"], own["ours"]["mean"]) == ("complete", 5.0)
     assert (second["state"], second["ours"]) == ("not at this scale", None)
     assert second["paper"]["value"] == 3.24
-
-
-def test_imagenet_v2_is_asked_for_until_its_folder_is_there(tmp_path):
     plan = planned(tmp_path, "table7", scale="paper")
-    finish(folder_of(plan, "imagenet-resnet50-soft"), **{f"{V2}/ece_10": 0.04})
+    finish(folder_of(plan, name), **{f"{V2}/ece_10": 0.04})
     v2 = tmp_path / "no-data" / "imagenetv2-matched-frequency-format-val"
-    (before,) = row_of(collected(plan, "table7"), "imagenet-resnet50-soft", V2)["cells"]
+    (before,) = row_of(collected(plan, "table7"), name, V2)["cells"]
     v2.mkdir(parents=True)
-    (after,) = row_of(collected(plan, "table7"), "imagenet-resnet50-soft", V2)["cells"]
+    (after,) = row_of(collected(plan, "table7"), name, V2)["cells"]
     assert str(v2) in before["why"]
     assert (after["state"], after["ours"]["mean"]) == ("complete", 4.0)
 
@@ -174,20 +130,6 @@ def test_figure_5_has_errors_where_the_evaluation_has_accuracies(tmp_path):
     assert [line["mean"] for line in others] == [[None] * 5] * 3
 
 
-def test_figure_3_has_a_level_line_for_the_baseline_in_each_panel(tmp_path):
-    plan = planned(tmp_path, "figure3")
-    finish(folder_of(plan, HARD), error=0.3)
-    finish(folder_of(plan, "cifar100-resnet18-figure3-weight-k3-sigma0.2"), error=0.2)
-    panels = collected(plan, "figure3")["panels"]
-    assert [panel["lines"][0]["mean"] for panel in panels] == [[30.0] * 4] * 4
-    weight = panels[2]["lines"][3]
-    assert (weight["label"], weight["x"], weight["n"]) == (
-        "k = 3",
-        [0.1, 0.2, 0.3, 0.4],
-        [0, 1, 0, 0],
-    )
-
-
 def test_figure_1_shows_offsets_and_softens_only_the_soft_crop(tmp_path):
     crops = collected(planned(tmp_path, "figure1", scale="paper"), "figure1")["crops"]
     assert [crop["label"] for crop in crops] == ["Hard crop", "Aggressive hard crop", "Soft crop"]
@@ -199,22 +141,10 @@ def test_figure_1_shows_offsets_and_softens_only_the_soft_crop(tmp_path):
 def test_examples_name_the_first_seed_s_folders(tmp_path):
     plan = planned(tmp_path, "figure6", seeds=2)
     figure = collected(plan, "figure6")
-    assert figure["runs"] == [
-        "runs/smoke-cifar100-wrn28-10-hard-seed0",
-        "runs/smoke-cifar100-wrn28-10-soft-trivialaugment-seed0",
-    ]
+    names = ("hard", "soft-trivialaugment")
+    assert figure["runs"] == [f"runs/smoke-cifar100-wrn28-10-{arm}-seed0" for arm in names]
     assert figure["labels"] == ["Baseline", "Soft Augmentation + TrivialAugment"]
     assert not figure["complete"]
     for run in figure["runs"]:
         finish(tmp_path / run, error=0.0)
     assert collected(plan, "figure6")["complete"]
-
-
-def test_a_run_that_is_evaluated_again_is_read_again(tmp_path):
-    plan = planned(tmp_path, "table6")
-    collector = Collector(plan, None)
-    first = plan.runs[0]
-    finish(first.run.folder, error=0.5)
-    assert collector.error_of(first) == 50.0
-    (first.run.folder / "evaluation.json").unlink()
-    assert collector.error_of(first) is None

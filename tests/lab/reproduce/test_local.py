@@ -4,7 +4,7 @@ import os
 import signal
 import time
 
-from small_runs import OPTIONS, grid_run, has_begun, weights
+from grid_runs import OPTIONS, grid_run, has_begun, weights
 
 from softaug.lab.reproduce.local import Worker, run_locally, stop_workers
 from softaug.lab.reproduce.run_one import Outcome, get_state, try_run

@@ -8,7 +8,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 
 import pytest
-from small_runs import (
+from grid_runs import (
     DIGITS,
     OPTIONS,
     Meanwhile,
@@ -137,10 +137,6 @@ def test_addresses_where_no_cluster_answers_are_refused_soon(monkeypatch):
     assert time.monotonic() - began < 60  # Ray itself goes on for minutes
     with pytest.raises(ValueError, match="lost too easily"):
         check_cluster("ray://head:10001")
-
-
-def test_no_runs_need_no_ray():
-    assert list(run_on_ray([], OPTIONS, address="nowhere:1")) == []
 
 
 def test_runs_share_gpus_only_if_more_are_asked_for():
