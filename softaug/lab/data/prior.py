@@ -20,6 +20,7 @@ class PriorFile(ResultFile):
     """A row of shares for each true class."""
 
     remedy: ClassVar[str] = "make one with `softaug curves confusion`"
+    written_as_schema_1: ClassVar[bool] = True
     kind: Literal["prior"] = "prior"
     class_names: list[str]
     rows: list[list[Share]]

@@ -1,4 +1,10 @@
-"""The paper's rows as recipes: frozen, typed, named."""
+"""The paper's rows as recipes: frozen, typed, named.
+
+The catalog of rows is made when a name of it is first used: a trained run has its own recipe.json.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from softaug.lab.recipes.augment import (
     Augment,
@@ -10,7 +16,6 @@ from softaug.lab.recipes.augment import (
     UniformOffsets,
     UniformWindows,
 )
-from softaug.lab.recipes.catalog import entries, find
 from softaug.lab.recipes.config import (
     AnyRecipe,
     BarlowTwinsSpec,
@@ -26,9 +31,12 @@ from softaug.lab.recipes.config import (
     SimSiamSpec,
     ViewsSpec,
 )
-from softaug.lab.recipes.paper_numbers import PaperNumber
-from softaug.lab.recipes.rows import Entry, header
 from softaug.lab.recipes.serialize import as_dict, differences, from_dict
+
+if TYPE_CHECKING:
+    from softaug.lab.recipes.catalog import entries, find
+    from softaug.lab.recipes.paper_numbers import PaperNumber
+    from softaug.lab.recipes.rows import Entry, header
 
 __all__ = [
     "AnyRecipe",
@@ -61,3 +69,18 @@ __all__ = [
     "from_dict",
     "header",
 ]
+
+_MODULES = {
+    "Entry": "rows",
+    "PaperNumber": "paper_numbers",
+    "entries": "catalog",
+    "find": "catalog",
+    "header": "rows",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name of the catalog when it is first used (PEP 562)."""
+    if name not in _MODULES:
+        raise AttributeError(f"module 'softaug.lab.recipes' has no attribute {name!r}")
+    return getattr(import_module(f"softaug.lab.recipes.{_MODULES[name]}"), name)
