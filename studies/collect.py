@@ -159,6 +159,7 @@ HIDDEN = [
 ]
 ALL_MEASURES = (ERROR, NLL, ECE, SCALED, *HIDDEN)
 MAIN_MEASURES = (ERROR, NLL, ECE, HIDDEN[1])
+CURVE = ("epoch", "test_error", "train_error_clean")
 Values = dict[str, dict[int, dict[str, float]]]  # recipe, seed, measure
 
 
@@ -181,14 +182,19 @@ def _write_once(kept: dict[str, Any], path: Path) -> None:
 
 
 def slim_evaluation(evaluation: dict[str, Any]) -> dict[str, Any]:
-    """Return an evaluation without pictures, classes and folders."""
+    """Return an evaluation without pictures, classes and folders; curves where it was measured."""
     (member,) = evaluation["members"]
     return {
         "recipe": evaluation["recipe"],
         "seed": member["seed"],
         "weights_sha256": member["weights_sha256"],
         "split": evaluation["split"],
-        "measures": {one["key"]: one["value"] for one in evaluation["measures"]},
+        "measures": {one["key"]: one["value"] for one in evaluation["metrics"]},
+        "curve": [
+            {key: row[key] for key in CURVE}
+            for row in member["history"]
+            if row.get("test_error") is not None
+        ],
         "environment": evaluation["environment"],
     }
 

@@ -1,7 +1,7 @@
 """Rows and study where-it-pays: 5,000 images for 400 epochs, until the hard crop knows them all.
 
 The question and the protocol, written before any test image was measured:
-studies/where-it-pays/PROTOCOL.md.
+studies/where_it_pays/PROTOCOL.md.
 """
 
 from softaug.lab.recipes.augment import NormalOffsets, Pace

@@ -1,0 +1,195 @@
+"""Keep the numbers of finished runs; write tables and charts of docs/results/where-it-pays.md.
+
+    python -m studies.where_it_pays.collect softaug-reproduce/cpu
+
+Without a folder they are made again from runs/. Every measure of every arm: tables.md.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+
+from softaug.lab.evaluation.stats import (
+    Estimate,
+    can_be_judged,
+    estimate,
+    paired_difference,
+    seed_interval,
+    verdict,
+)
+from softaug.lab.recipes.paper_tables import find_tables
+from studies.collect import (
+    ALL_MEASURES,
+    BETTER,
+    ECE,
+    ERROR,
+    HIDDEN,
+    IMAGES,
+    NLL,
+    PAGES,
+    UNCLEAR,
+    WORSE,
+    Measure,
+    Values,
+    as_table,
+    by_seed,
+    differences,
+    estimate_over_seeds,
+    format_spread,
+    keep_runs,
+    means,
+    put_between_markers,
+    read_runs,
+    write_tables,
+)
+
+KEPT = Path(__file__).parent
+PAGE, README = PAGES / "where-it-pays.md", KEPT.parents[1] / "README.md"
+CORRUPTED = Measure("common/mean", "corrupted", 100, 1, True)
+TRAIN = Measure("train_error_clean", "training error, %")
+SHOWN = (ERROR, NLL, ECE, HIDDEN[0], HIDDEN[1], CORRUPTED)
+IMAGES_PER_EPOCH = 5000
+
+
+def study_arms() -> dict[str, dict[str, str]]:
+    """Return label and recipe of each arm, by group; the first arm of each is the baseline."""
+    (table,) = find_tables(["where-it-pays"])
+    groups: dict[str, dict[str, str]] = {}
+    for row in table.rows:
+        assert row.recipe is not None, "studies quote nobody"
+        groups.setdefault(row.group, {})[row.label] = row.recipe
+    return groups
+
+
+def finished(values: Values, arms: dict[str, str]) -> dict[str, str]:
+    """Return those arms that have runs."""
+    return {label: name for label, name in arms.items() if name in values}
+
+
+def measured(values: Values, names: dict[str, str], among: tuple[Measure, ...]) -> list[Measure]:
+    """Return those measures that every run of these arms has."""
+    runs = [run for name in names.values() for run in values[name].values()]
+    return [measure for measure in among if all(measure.key in run for run in runs)]
+
+
+def make_headline(values: Values, arms: dict[str, str]) -> str:
+    """Make the README's table: three arms, and the verdict on the soft crop against the hard."""
+    chosen = {label: arms[label] for label in ("hard crop", "label smoothing", "soft crop")}
+    lines = [["", *chosen, "soft against hard"]]
+    for measure in measured(values, chosen, SHOWN):
+        found = [estimate_over_seeds(values, name, measure) for name in chosen.values()]
+        hard, _, soft = (by_seed(values, name, measure.key) for name in chosen.values())
+        difference = paired_difference(soft, hard)
+        word = verdict(difference, higher_is_better=measure.higher_is_better).word
+        lines.append([measure.title, *(format_spread(one, measure) for one in found), word])
+    return as_table(lines)
+
+
+def plot_differences(values: Values, pairs: dict[str, tuple[str, str]]) -> None:
+    """Draw each difference with its 95 % interval, in a panel for each measure."""
+    every = {name: name for pair in pairs.values() for name in pair}
+    shown = measured(values, every, SHOWN)
+    size = (2.0 * len(shown) + 1.8, 0.5 * len(pairs) + 1.3)
+    figure, panels = plt.subplots(1, len(shown), figsize=size, sharey=True, layout="constrained")
+    for axes, measure in zip(panels, shown, strict=True):
+        for height, (first, second) in enumerate(pairs.values()):
+            one = paired_difference(
+                by_seed(values, first, measure.key), by_seed(values, second, measure.key)
+            )
+            _draw_difference(axes, height, one, measure)
+        axes.axvline(0, color=UNCLEAR, linewidth=0.8)
+        axes.set_title(measure.title.replace(", ", ",\n", 1), fontsize=9)
+        axes.set_yticks(range(len(pairs)), list(pairs))
+        axes.margins(y=0.3)
+        axes.invert_yaxis()
+    figure.suptitle("Differences with 95 % intervals; green: shown better, red: worse", fontsize=10)
+    figure.savefig(IMAGES / "where-it-pays-differences.png", dpi=150)
+    plt.close(figure)
+
+
+def _draw_difference(axes: Any, height: int, value: Estimate, measure: Measure) -> None:
+    word = verdict(value, higher_is_better=measure.higher_is_better).word
+    color = {"better": BETTER, "worse": WORSE}.get(word, UNCLEAR)
+    axes.plot(measure.scale * value.mean, height, "o", color=color)
+    if can_be_judged(value):
+        ends = seed_interval(value)
+        axes.plot([measure.scale * ends.low, measure.scale * ends.high], [height] * 2, color=color)
+
+
+def read_curves(folder: Path) -> dict[str, dict[int, dict[int, dict[str, float]]]]:
+    """Read what was measured while runs went on: by recipe, seed and epoch."""
+    curves: dict[str, dict[int, dict[int, dict[str, float]]]] = {}
+    for file in sorted(folder.glob("*.json")):
+        run = json.loads(file.read_text())
+        rows = {row["epoch"]: row for row in run["curve"]}
+        curves.setdefault(run["recipe"]["name"], {})[run["seed"]] = rows
+    return curves
+
+
+def plot_crossover(curves: dict[str, Any], pairs: dict[str, tuple[str, str]]) -> None:
+    """Draw soft minus hard error over samples seen, and over the hard arm's training error."""
+    figure, panels = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
+    for label, (soft, hard) in pairs.items():
+        seeds = sorted(curves[soft].keys() & curves[hard].keys())
+        epochs = sorted(set.intersection(*(set(curves[a][s]) for a in (soft, hard) for s in seeds)))
+        gaps, known = [], []
+        for epoch in epochs:
+            points = [(curves[soft][s][epoch], curves[hard][s][epoch]) for s in seeds]
+            gaps.append(estimate([100 * (a["test_error"] - b["test_error"]) for a, b in points]))
+            known.append(sum(100 * b["train_error_clean"] for _, b in points) / len(points))
+        middles = [one.mean for one in gaps]
+        bars = [one.se or 0 for one in gaps]
+        look: dict[str, Any] = {"label": label, "marker": ".", "capsize": 2}
+        samples = [IMAGES_PER_EPOCH * epoch / 1e6 for epoch in epochs]
+        panels[0].errorbar(samples, middles, bars, **look)
+        panels[1].errorbar(known, middles, bars, **look)
+    panels[0].set(xscale="log", xlabel="samples seen, millions")
+    panels[0].set_ylabel("soft minus hard error, points")
+    panels[1].set(xscale="symlog", xlabel="error of the hard arm on its training images, %")
+    panels[1].invert_xaxis()
+    for axes in panels:
+        axes.axhline(0, color=UNCLEAR, linewidth=0.8)
+    panels[0].legend(frameon=False, fontsize="small")
+    figure.savefig(IMAGES / "where-it-pays-crossover.png", dpi=150)
+    plt.close(figure)
+
+
+def main() -> None:
+    """Collect, then write tables and charts."""
+    groups = study_arms()
+    if sys.argv[1:]:
+        names = [name for arms in groups.values() for name in arms.values()]
+        keep_runs(Path(sys.argv[1]) / "runs", names, KEPT / "runs")
+    values = read_runs(KEPT / "runs")
+    full: dict[str, str] = {}
+    crossover: dict[str, tuple[str, str]] = {}
+    for group, arms in groups.items():
+        done = finished(values, arms)
+        if not {"hard crop", "soft crop"} <= done.keys():
+            continue
+        hard = done["hard crop"]
+        pairs = {f"{label} minus hard crop": (name, hard) for label, name in done.items()}
+        del pairs["hard crop minus hard crop"]
+        soft = done["soft crop"]
+        if "label smoothing" in done:
+            pairs["soft crop minus label smoothing"] = (soft, done["label smoothing"])
+        shown = measured(values, done, (*SHOWN, TRAIN))
+        full[group] = means(
+            values, done, measured(values, done, (*ALL_MEASURES, *SHOWN[5:], TRAIN))
+        )
+        full[f"{group}: differences"] = differences(values, pairs, shown)
+        crossover[group] = (soft, hard)
+        if hard.startswith("cifar10-"):
+            put_between_markers(means(values, done, shown), PAGE, "arms")
+            put_between_markers(differences(values, pairs, shown), PAGE, "differences")
+            put_between_markers(make_headline(values, done), README, "headline")
+            plot_differences(values, pairs)
+    write_tables(KEPT / "tables.md", "Where it pays: all measures", full)
+    plot_crossover(read_curves(KEPT / "runs"), crossover)
+
+
+if __name__ == "__main__":
+    main()
