@@ -153,8 +153,6 @@ def mix_labels(
     elif share.shape not in ((), kept.shape) or not is_float(share):
         refuse("mix_labels", f"share must be a number or [{len(kept)}]", describe(share))
     else:
-        if eager_on_cpu(share):
-            check_within("mix_labels", "share", share)
         part = send(share, kept.device).expand(len(kept))
     pairs = (labels, others), (kept, kept_too), (part, 1 - part)
     return MixedLabel(*(torch.stack(pair, dim=1) for pair in pairs))
