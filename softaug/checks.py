@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+LARGEST = 1e30  # of a setting: its product with an edge or 255 is finite in float32 too
+LARGEST_WHOLE = 2**63 - 1  # what an int64 tensor holds
+
+
 class NotFiniteError(ValueError):
     """Training diverged: a weight or an output is not finite. A retry does not help."""
 
@@ -27,6 +31,8 @@ def describe(value: object) -> str:
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         return f"{str(value.dtype).removeprefix('torch.')} tensor of shape {list(value.shape)}"
+    if isinstance(value, int) and abs(value) > LARGEST_WHOLE:  # Python may refuse to print it
+        return f"an integer of {value.bit_length()} bits"
     return f"{type(value).__name__} {str(value)[:60]}"
 
 
@@ -39,10 +45,11 @@ def check_positive(who: str, name: str, value: Any, *, infinite: bool = False) -
     """Return `value` as a float if it is a number above 0 (finite unless `infinite`)."""
     if not is_real(value):
         refuse(who, f"{name} must be a number > 0", describe(value))
-    number = float(value)
-    if not (0 < number < math.inf or (infinite and number == math.inf)):  # torch.compile traces it
+    if not (0 < value <= LARGEST or (infinite and value == math.inf)):  # torch.compile traces it
+        if LARGEST < value < math.inf:
+            refuse(who, f"{name} must be at most {LARGEST:g}", describe(value))
         refuse(who, f"{name} must be > 0" + ("" if infinite else " and finite"), value)
-    return number
+    return float(value)
 
 
 def check_share(who: str, name: str, value: Any) -> float:
@@ -50,10 +57,11 @@ def check_share(who: str, name: str, value: Any) -> float:
     return check_not_negative(who, name, value, most=1)
 
 
-def check_not_negative(who: str, name: str, value: Any, most: float = math.inf) -> float:
+def check_not_negative(who: str, name: str, value: Any, most: float = LARGEST) -> float:
     """Return `value` as a float if it is a finite number in 0..most."""
-    if not is_real(value) or not 0 <= float(value) <= most or math.isinf(value):
-        rule = f"a number in 0..{most:g}" if most < math.inf else "a finite number >= 0"
+    if not is_real(value) or not 0 <= value <= most:
+        rule = f"a number in 0..{most:g}" if most < LARGEST else "a finite number >= 0"
+        rule += f", at most {LARGEST:g}" if is_real(value) and LARGEST < value < math.inf else ""
         refuse(who, f"{name} must be {rule}", describe(value))
     return float(value)
 
@@ -62,17 +70,19 @@ def check_whole(who: str, name: str, value: Any, *, least: int) -> int:
     """Return `value` as an int if it is a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         refuse(who, f"{name} must be a whole number >= {least}", describe(value))
+    if value > LARGEST_WHOLE:
+        refuse(who, f"{name} must be at most {LARGEST_WHOLE}", describe(value))
     return int(value)
 
 
-def check_range(who: str, name: str, value: Any, most: float = math.inf) -> tuple[float, float]:
+def check_range(who: str, name: str, value: Any, most: float = LARGEST) -> tuple[float, float]:
     """Return `value` as (low, high) if 0 < low <= high <= most, both finite."""
     try:
         low, high = map(float, value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         refuse(who, f"{name} must be a pair (low, high)", describe(value))
-    if not 0 < low <= high <= most or math.isinf(high):
-        limit = f" <= {most:g}" if most < math.inf else ""
+    if not 0 < low <= high <= most:
+        limit = f" <= {most:g}" if most < LARGEST or LARGEST < high < math.inf else ""
         refuse(who, f"{name} must be 0 < low <= high{limit}", value)
     return low, high
 
@@ -116,9 +126,41 @@ def check_inside(who: str, rule: str, values: "Tensor", num: int, remedy: str = 
     """Refuse the first of `values` that is outside 0..num - 1, where `eager_on_cpu`."""
     if not eager_on_cpu(values):
         return
+    values = values.long()  # uint16 has no comparisons
     outside = (values < 0) | (values >= num)
     if bool(outside.any()):
         refuse(who, rule, int(values[outside][0]), remedy)
+
+
+def is_float(value: "Tensor") -> bool:
+    """Tell whether torch computes with its type: not so with float8."""
+    import torch
+
+    return value.dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+
+
+def check_within(who: str, name: str, values: "Tensor") -> None:
+    """Refuse the first of `values` that is not in 0..1; waits for the device."""
+    if values.numel() == 0:
+        return
+    least, most = (float(bound) for bound in values.detach().aminmax())
+    if not (least >= 0 and most <= 1):  # also when either is NaN
+        outside = ~((values >= 0) & (values <= 1))
+        sample = int(outside.nonzero()[0, 0]) if values.ndim else 0
+        got = f"{float(values[outside][0])} (sample {sample})"
+        refuse(who, f"{name} must be in [0, 1]", got)
+
+
+def to_tensor(who: str, name: str, value: Any, **options: Any) -> "Tensor":
+    """Return `value` as `torch.as_tensor` does, if it does."""
+    import torch
+
+    if isinstance(value, torch.Tensor) and not options:
+        return value
+    try:
+        return torch.as_tensor(value, **options)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        refuse(who, f"{name} must be a tensor or numbers", describe(value))
 
 
 def check_images(who: str, images: Any) -> None:
@@ -130,8 +172,7 @@ def check_images(who: str, images: Any) -> None:
         refuse(who, "images must be a tensor", type(images).__name__, remedy)
     if images.ndim not in (3, 4):
         refuse(who, "images must be [C, H, W] or [B, C, H, W]", describe(images))
-    floats = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-    if images.dtype not in (torch.uint8, *floats):
+    if images.dtype != torch.uint8 and not is_float(images):
         refuse(who, "images must be uint8 or floating point", describe(images))
     if images.numel() == 0:
         refuse(who, "images must not be empty", describe(images))
@@ -139,5 +180,7 @@ def check_images(who: str, images: Any) -> None:
 
 def check_num_classes(who: str, num_classes: int) -> None:
     """Refuse fewer than two classes: there is nothing to be unsure about."""
+    if not hasattr(num_classes, "__index__"):
+        refuse(who, "the number of classes must be a whole number", describe(num_classes))
     if num_classes < 2:
         refuse(who, "the number of classes must be at least 2", num_classes)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from softaug.checks import check_integers, describe, refuse
+from softaug.checks import check_integers, describe, refuse, to_tensor
 
 _LOW = 0xFFFFFFFF
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
@@ -109,7 +109,7 @@ def _check_key(who: str, key: DrawKey, images: Tensor, batch: int) -> Tensor:
             refuse(who, f"key.{name} must be a whole number", describe(getattr(key, name)))
     if not 0 <= key.stream < 2**16:
         refuse(who, "key.stream must be in 0..65535", key.stream)
-    index = torch.as_tensor(key.index)
+    index = to_tensor(who, "key.index", key.index)
     check_integers(who, "key.index", index)
     if images.ndim == 3 and index.numel() == 1:
         index = index.reshape(1)

@@ -9,7 +9,18 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from softaug.checks import check_inside, check_integers, check_share, describe, refuse
+from softaug.checks import (
+    check_inside,
+    check_integers,
+    check_num_classes,
+    check_share,
+    check_within,
+    describe,
+    eager_on_cpu,
+    is_float,
+    refuse,
+    to_tensor,
+)
 from softaug.draws import has_float64, send
 from softaug.softening import confidence, soft_target, soften_target, uniform_prior
 
@@ -46,15 +57,24 @@ class SoftLabel(NamedTuple):
         them to a cross entropy: a Hugging Face model that sees float labels trains with BCE
         unless its loss is replaced (`Trainer(compute_loss_func=...)`).
         """
-        kept = torch.as_tensor(self.retained).float()  # default_collate makes it float64
-        labels = torch.as_tensor(self.label, device=kept.device)
+        who = "SoftLabel.dense"
+        check_num_classes(who, num_classes)
+        kept = to_tensor(who, "retained", self.retained).float()  # default_collate: float64
+        labels = to_tensor(who, "label", self.label, device=kept.device)
+        dense = labels.is_floating_point()
+        if dense and labels.shape[-1:] != (num_classes,):
+            refuse(who, f"probabilities must be of {num_classes} classes", describe(labels))
+        if kept.ndim > 1 or labels.shape[: labels.ndim - dense] != kept.shape:
+            got = f"{describe(labels)} and {describe(kept)}"
+            refuse(who, "label and retained must be of the same [B] samples, or of one", got)
+        if not dense:
+            check_integers(who, "label", labels)
+            check_inside(who, f"label must be in 0..{num_classes - 1}", labels, num_classes)
+        if eager_on_cpu(kept):
+            check_within(who, "retained", kept)
         prior = uniform_prior(num_classes, like=kept)
-        if labels.is_floating_point():
-            if labels.shape[-1] != num_classes:
-                rule = f"probabilities must be of {num_classes} classes"
-                refuse("SoftLabel.dense", rule, describe(labels))
+        if dense:
             return soften_target(labels.to(kept), kept, prior)
-        check_integers("SoftLabel.dense", "label", labels)
         return soft_target(labels, kept, prior)
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> SoftLabel:
@@ -80,8 +100,14 @@ class MixedLabel(NamedTuple):
 
     def dense(self, num_classes: int) -> Tensor:
         """Target probabilities, [B, C], for any loss that takes them; without the weight."""
+        for name, part in self._asdict().items():
+            if not isinstance(part, Tensor) or part.ndim != 2 or part.shape != (len(part), 2):
+                refuse("MixedLabel.dense", f"{name} must be a tensor [B, 2]", describe(part))
         pair = (SoftLabel(self.labels[:, i], self.retained[:, i]) for i in range(2))
         first, second = (label.dense(num_classes) for label in pair)
+        if self.share.shape != self.labels.shape:
+            rule = f"share must be [{len(self.labels)}, 2] like labels"
+            refuse("MixedLabel.dense", rule, describe(self.share))
         return blend(first, second, self.share.float())
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> MixedLabel:
@@ -120,9 +146,11 @@ def mix_labels(
     """
     labels, kept = check_label_batch("mix_labels", first)
     others, kept_too = check_label_batch("mix_labels", second, len(labels))
+    if others.device != labels.device:
+        refuse("mix_labels", f"labels must be on one device, {labels.device}", others.device)
     if not isinstance(share, Tensor):
         part = torch.full_like(kept, check_share("mix_labels", "share", share))
-    elif share.shape not in ((), kept.shape) or not share.dtype.is_floating_point:
+    elif share.shape not in ((), kept.shape) or not is_float(share):
         refuse("mix_labels", f"share must be a number or [{len(kept)}]", describe(share))
     else:
         part = send(share, kept.device).expand(len(kept))
@@ -149,6 +177,8 @@ def check_label_batch(who: str, label: Any, num: int | None = None) -> tuple[Ten
         kept = torch.ones(len(labels), device=labels.device)
     if not isinstance(kept, Tensor) or kept.shape != labels.shape:
         refuse(who, "retained must be a batch [B] like the labels", describe(kept))
+    if kept.device != labels.device:
+        refuse(who, f"retained must be on the labels' device {labels.device}", kept.device)
     return labels, kept
 
 

@@ -15,16 +15,19 @@ from softaug.checks import (
     check_num_classes,
     check_share,
     check_switch,
+    check_within,
     describe,
     eager_on_cpu,
+    is_float,
     refuse,
+    to_tensor,
 )
 from softaug.label import AnyLabel, MixedLabel, SoftLabel, blend
 from softaug.online_smoothing import OnlineSmoothing
 from softaug.softening import (
     WEIGHTINGS,
     batch_weights,
-    confidence,
+    compute_confidence,
     soften_target,
     uniform_prior,
 )
@@ -142,7 +145,7 @@ class SoftLoss(_WeightedLoss):
         scores = log_probs if self.focal_gamma == 0 else _focal(log_probs, self.focal_gamma)
         softens_target = self.soften in ("target", "both")
         loss = self._divergence(scores, labels, kept if softens_target else None, share)
-        weights = None if kept is None else confidence(kept, logits.shape[1])
+        weights = None if kept is None else compute_confidence(kept, logits.shape[1])
         if weights is not None and share is not None:
             weights = blend(weights[:, 0], weights[:, 1], share)
         return self._weigh_and_reduce(loss, weights, logits)
@@ -237,15 +240,15 @@ class SoftBCELoss(_WeightedLoss):
         if self.prior.ndim == 1:
             _check_table_fits("prior", self.prior, logits, self.name)
         if self._validates(logits):
-            _check_within(self.name, "label", target)
-            _check_within(self.name, "retained", kept)
+            check_within(self.name, "label", target)
+            check_within(self.name, "retained", kept)
         if self.soften in ("target", "both"):
             target = soften_target(target, kept, self.prior.to(kept.dtype))
         wide = logits.to(kept.dtype)
         surprise = F.binary_cross_entropy_with_logits(wide, target, reduction="none")
         negentropy = torch.xlogy(target, target) + torch.xlogy(1 - target, 1 - target)
         loss = (surprise + negentropy).mean(1)
-        return self._weigh_and_reduce(loss, confidence(kept, num_classes=2), logits)
+        return self._weigh_and_reduce(loss, compute_confidence(kept, num_classes=2), logits)
 
     def extra_repr(self) -> str:
         one = self.prior.ndim == 0
@@ -270,7 +273,9 @@ def _divergence_uniform(scores: Tensor, labels: Tensor, kept: Tensor, smoothing:
     # The sum stands before the pick, so that in backward the pick's gradient comes first and
     # the sum's is added to it in place: one [B, C] less is allocated and written.
     everything = scores.sum(1)
-    return negentropy - (extra * _pick(scores, labels) + other * everything)
+    # A masked class, of score -inf, costs nothing where it has no mass: 0 times it is no number.
+    rest = torch.where(other > 0, other * everything, 0)
+    return negentropy - (extra * _pick(scores, labels) + rest)
 
 
 def _pick(scores: Tensor, labels: Tensor) -> Tensor:
@@ -286,7 +291,7 @@ def _split_label(
     """
     if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) == 0:
         refuse(who, "logits must be a non-empty [B, C]", describe(logits))
-    if not logits.dtype.is_floating_point:
+    if not is_float(logits):
         refuse(who, "logits must be floating point", describe(logits))
     if isinstance(label, MixedLabel):
         return (
@@ -322,7 +327,7 @@ def _check_part(
     if not floating:
         check_integers(who, name, part)
         return part.long()
-    if not part.dtype.is_floating_point:
+    if not is_float(part):
         refuse(who, f"{name} must be floating point", describe(part))
     return part.detach().to(torch.promote_types(logits.dtype, torch.float32))
 
@@ -332,7 +337,7 @@ def _check_values(
 ) -> None:
     """Refuse labels that are no class, and shares that are none; waits for the device."""
     if labels.is_floating_point():
-        _check_within("SoftLoss", "probabilities", labels)
+        check_within("SoftLoss", "probabilities", labels)
         remedy = "a multi-label problem needs SoftBCELoss"
         _check_sums("the probabilities of each sample must sum to 1", labels, remedy)
     else:
@@ -342,19 +347,10 @@ def _check_values(
             rule = f"label {wrong} is outside the model's {logits.shape[1]} classes"
             raise ValueError(f"SoftLoss: {rule}")
     if kept is not None:
-        _check_within("SoftLoss", "retained", kept)
+        check_within("SoftLoss", "retained", kept)
     if share is not None:
-        _check_within("SoftLoss", "share", share)
+        check_within("SoftLoss", "share", share)
         _check_sums("the two shares of each sample must sum to 1", share)
-
-
-def _check_within(who: str, name: str, values: Tensor) -> None:
-    least, most = (float(bound) for bound in values.aminmax())
-    if not (least >= 0 and most <= 1):  # also when either is NaN
-        outside = ~((values >= 0) & (values <= 1))
-        sample = int(outside.nonzero()[0, 0])
-        got = f"{float(values[outside][0])} (sample {sample})"
-        refuse(who, f"{name} must be in [0, 1]", got)
 
 
 def _check_sums(rule: str, rows: Tensor, remedy: str = "") -> None:
@@ -392,7 +388,7 @@ def _check_prior(prior: str | Tensor | Sequence[Any]) -> Tensor | None:
     if isinstance(prior, str):
         check_choice("SoftLoss", "prior", prior, ("uniform",))
         return None
-    table = torch.as_tensor(prior, dtype=torch.float64)
+    table = to_tensor("SoftLoss", "prior", prior, dtype=torch.float64)
     square = table.ndim == 2 and table.shape[0] == table.shape[1]
     if not (table.ndim == 1 or square):
         refuse("SoftLoss", 'prior must be "uniform", [C] or [C, C]', describe(table))
@@ -404,7 +400,7 @@ def _check_prior(prior: str | Tensor | Sequence[Any]) -> Tensor | None:
 
 def _check_rates(who: str, prior: Any) -> Tensor:
     """How often each class is true, [] or [C]."""
-    rates = torch.as_tensor(prior, dtype=torch.float64)
+    rates = to_tensor(who, "prior", prior, dtype=torch.float64)
     if rates.ndim > 1 or not bool(((rates >= 0) & (rates <= 1)).all()):
         refuse(who, "prior must be a number in 0..1, or one for each class", describe(prior))
     return rates.float()

@@ -5,7 +5,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softaug.checks import check_choice, check_positive, check_share, describe, eager_on_cpu, refuse
+from softaug.checks import (
+    check_choice,
+    check_positive,
+    check_share,
+    describe,
+    eager_on_cpu,
+    is_float,
+    refuse,
+)
 from softaug.softening import all_reduce_mean
 
 MODES = ("SA1", "SA2", "none")
@@ -58,7 +66,8 @@ def _check_boxes(name: str, boxes: Any) -> Tensor:
     """The boxes [B, 4] as floats, at least float32."""
     if not isinstance(boxes, Tensor) or boxes.ndim != 2 or boxes.shape[1] != 4:
         refuse("pair_weight", f"{name} must be a tensor [B, 4] of x1, y1, x2, y2", describe(boxes))
-    if boxes.dtype.is_complex or boxes.dtype == torch.bool:
+    odd = boxes.dtype == torch.bool or boxes.is_complex()
+    if odd or (boxes.is_floating_point() and not is_float(boxes)):
         refuse("pair_weight", f"{name} must be whole or floating-point numbers", describe(boxes))
     wide = boxes.to(torch.promote_types(boxes.dtype, torch.float32))
     if not eager_on_cpu(wide):

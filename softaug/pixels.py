@@ -1,12 +1,13 @@
 """Operations on pixels that transforms and corruptions share: fill, shift, erase, add noise."""
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from softaug.checks import describe, is_real, refuse
+from softaug.checks import LARGEST, describe, is_real, refuse
 from softaug.draws import draw_normal_field, send
 
 Fill = float | Sequence[float] | str
@@ -18,8 +19,8 @@ def check_fill(who: str, fill: Any) -> Fill:
         return fill
     listed = isinstance(fill, Sequence) and not isinstance(fill, str)
     numbers = tuple(fill) if listed else (fill,)
-    if not numbers or not all(is_real(number) and number == number for number in numbers):
-        refuse(who, 'fill must be a number, one per channel, or "mean"', describe(fill))
+    if not numbers or not all(is_real(one) and -LARGEST <= one <= LARGEST for one in numbers):
+        refuse(who, 'fill must be a finite number, one per channel, or "mean"', describe(fill))
     return numbers if listed else numbers[0]
 
 
@@ -98,3 +99,26 @@ def add_normal_noise(images: Tensor, sd: float, alpha: Tensor, field: Tensor) ->
     if images.dtype == torch.uint8:
         noisy = noisy.round_().clamp_(0, 255)
     return noisy.to(images.dtype)
+
+
+def wrap_like(out: Tensor, images: Tensor) -> Tensor:
+    """Return `out` as the kind of tensor that `images` are: torchvision's images stay such."""
+    if not is_tv_tensor(images):
+        return out
+    wrapped: Tensor = get_tv_tensors().wrap(out, like=images)
+    return wrapped
+
+
+def is_tv_tensor(value: Any) -> bool:
+    """Tell whether it is a tensor of torchvision's that says what it holds."""
+    if type(value) is Tensor or not isinstance(value, Tensor):  # compiled code stops here
+        return False
+    return get_tv_tensors() is not None and isinstance(value, get_tv_tensors().TVTensor)
+
+
+def get_tv_tensors() -> Any:
+    """Return torchvision.tv_tensors, or None where nobody imported it: no tensor is one then.
+
+    Importing it would take half of the time of `import softaug`.
+    """
+    return sys.modules.get("torchvision.tv_tensors")

@@ -6,7 +6,16 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from softaug.checks import check_num_classes, check_positive, describe, eager_on_cpu, refuse
+from softaug.checks import (
+    check_num_classes,
+    check_positive,
+    check_share,
+    check_within,
+    describe,
+    eager_on_cpu,
+    is_float,
+    refuse,
+)
 
 Number = TypeVar("Number", float, Tensor)
 
@@ -28,15 +37,34 @@ def retained(visible: Number, k: float | Tensor = 2.0) -> Number:
         _check_own_k(visible, k)
     else:
         check_positive("retained", "k", k, infinite=True)
+    _check_shares("retained", "visible", visible)
+    return compute_retained(visible, k)
+
+
+def compute_retained(visible: Number, k: float | Tensor) -> Number:
+    """Apply `retained` to values that are known to be good."""
     lost: Any = (1 - visible) ** k
     kept: Number = 1 - lost
     return kept
+
+
+def _check_shares(who: str, name: str, values: Any) -> None:
+    """Refuse what is not in 0..1: a number always, a tensor where `eager_on_cpu`."""
+    if not isinstance(values, Tensor):
+        check_share(who, name, values)
+        return
+    if values.is_floating_point() and not is_float(values):
+        refuse(who, f"{name} must be of a type that torch computes with", describe(values))
+    if eager_on_cpu(values):
+        check_within(who, name, values)
 
 
 def _check_own_k(visible: Any, k: Tensor) -> None:
     if not isinstance(visible, Tensor) or k.shape != visible.shape:
         rule = "k must be a number, or a tensor with one for each visible share"
         refuse("retained", rule, f"{describe(k)} for {describe(visible)}")
+    if k.device != visible.device:
+        refuse("retained", f"k must be on the device {visible.device} of visible", k.device)
     if eager_on_cpu(k) and not bool((k > 0).all()):  # also where it is NaN
         refuse("retained", "k must be > 0", float(k[~(k > 0)][0]))
 
@@ -50,6 +78,12 @@ def confidence(retained: Number, num_classes: int) -> Number:
     0.25
     """
     check_num_classes("confidence", num_classes)
+    _check_shares("confidence", "retained", retained)
+    return compute_confidence(retained, num_classes)
+
+
+def compute_confidence(retained: Number, num_classes: int) -> Number:
+    """Apply `confidence` to values that are known to be good, or are not to be checked."""
     chance = 1 / num_classes
     return chance + (1 - chance) * retained
 

@@ -23,11 +23,13 @@ from softaug import (
     UniformCrop,
     UniformResizedCrop,
     confidence,
+    pair_weight,
     retained,
 )
+from softaug.label import mix_labels
 from softaug.transforms import CropParams
 
-NAN = math.nan
+NAN, HUGE, FLOAT8 = math.nan, 10**400, torch.float8_e4m3fn
 LABELS = torch.tensor([0, 1, 2])
 WHOLE = torch.ones(3)
 IMAGES = torch.zeros(3, 3, 8, 8)
@@ -76,10 +78,36 @@ SETTINGS = [
     (lambda: SoftPolicy("random"), "SoftPolicy: policy must be one of 'trivial', 'rand', got"),
     (lambda: SoftPolicy(num_ops=2), 'SoftPolicy: policy "trivial" has no num_ops, got 2; leave'),
     (lambda: SoftErase(p=1.5), "SoftErase: p must be a number in 0..1, got float 1.5"),
-    (lambda: SoftCrop(fill="man"), 'must be a number, one per channel, or "mean", got str man'),
-    (lambda: SoftCrop(fill=NAN), 'must be a number, one per channel, or "mean", got float nan'),
-    (lambda: SoftCrop(fill=()), 'fill must be a number, one per channel, or "mean", got tuple ()'),
-    (lambda: SoftCrop(fill=("a",)), 'fill must be a number, one per channel, or "mean"'),
+    (lambda: SoftCrop(fill="man"), 'must be a finite number, one per channel, or "mean", got str man'),
+    (lambda: SoftCrop(fill=NAN), 'a finite number, one per channel, or "mean", got float nan'),
+    (lambda: SoftCrop(fill=math.inf), 'a finite number, one per channel, or "mean", got float in'),
+    (lambda: SoftCrop(fill=HUGE), "got an integer of 1329 bits"),
+    (lambda: SoftCrop(sigma=1e307), "sigma must be at most 1e+30, got float 1e+307"),
+    (lambda: SoftCrop(sigma=HUGE), "sigma must be at most 1e+30, got an integer of 1329 bits"),
+    (lambda: SoftCrop(k=HUGE), "SoftCrop: k must be at most 1e+30, got an integer of 1329 bits"),
+    (lambda: SoftCutout(HUGE), "length must be at most 9223372036854775807, got an integer of 13"),
+    (lambda: SoftErase(ratio=(1, HUGE)), "ratio must be a pair (low, high), got tuple (1, 1000"),
+    (lambda: SoftErase(ratio=(1, 1e300)), "0 < low <= high <= 1e+30, got (1, 1e+300)"),
+    (lambda: SoftAffine(degrees=HUGE), "degrees must be a number >= 0 or low <= high, got an int"),
+    (lambda: SoftLoss(focal_gamma=HUGE), "a finite number >= 0, at most 1e+30, got an integer"),
+    (lambda: SoftLoss(label_smoothing=HUGE), "in 0..1, at most 1e+30, got an integer of 1329"),
+    (lambda: SoftLoss(prior=None), "SoftLoss: prior must be a tensor or numbers, got NoneType"),
+    (lambda: SoftLoss(prior=[HUGE, 0]), "SoftLoss: prior must be a tensor or numbers, got list"),
+    (lambda: SoftLoss(prior=[[1.0], []]), "prior must be a tensor or numbers, got list [[1.0], []"),
+    (lambda: SoftBCELoss(prior=None), "SoftBCELoss: prior must be a tensor or numbers, got None"),
+    (lambda: retained(1.5, 0.5), "retained: visible must be a number in 0..1, got float 1.5"),
+    (lambda: retained(-1, 2), "retained: visible must be a number in 0..1, got int -1"),
+    (lambda: retained(NAN), "retained: visible must be a number in 0..1, got float nan"),
+    (lambda: retained("a"), "retained: visible must be a number in 0..1, got str a"),
+    (lambda: retained(WHOLE * NAN), "retained: visible must be in [0, 1], got nan (sample 0)"),
+    (lambda: retained(WHOLE.to(FLOAT8)), "of a type that torch computes with, got float8"),
+    (lambda: retained(WHOLE, WHOLE.to("meta")), "k must be on the device cpu of visible, got met"),
+    (lambda: confidence(2.0, 10), "confidence: retained must be a number in 0..1, got float 2.0"),
+    (lambda: confidence(WHOLE + 1, 10), "confidence: retained must be in [0, 1], got 2.0"),
+    (lambda: confidence(0.5, 2.5), "number of classes must be a whole number, got float 2.5"),
+    (lambda: SoftLabel(1, 2.0).confidence(10), "retained must be a number in 0..1, got float 2.0"),
+    (lambda: SoftCrop(fill=()), 'fill must be a finite number, one per channel, or "mean", got t'),
+    (lambda: SoftCrop(fill=("a",)), 'fill must be a finite number, one per channel, or "mean"'),
     (lambda: SoftLoss(soften="targets"), "got 'targets'; did you mean 'target'?"),
     (lambda: SoftLoss(soften=None), "SoftLoss: soften must be one of 'none', 'target', 'weight',"),
     (lambda: SoftLoss(weighting="normalised"), "did you mean 'normalized'?"),
@@ -117,6 +145,8 @@ LOSSES = [
     (lossy(kept=LABELS), "retained must be floating point, got int64 tensor of shape [3]"),
     (lossy(torch.zeros(3, 4).long()), "logits must be floating point, got int64 tensor of shape"),
     (lossy(torch.zeros(0, 4), LABELS[:0], WHOLE[:0]), "logits must be a non-empty [B, C]"),
+    (lossy(torch.zeros(3, 4).to(FLOAT8)), "SoftLoss: logits must be floating point, got float8_e4"),
+    (lossy(kept=WHOLE.to(FLOAT8)), "retained must be floating point, got float8_e4m3fn"),
     (lossy(np.zeros((3, 4))), "logits must be a non-empty [B, C], got ndarray"),
     (lossy(torch.zeros(3, 1), LABELS * 0), "the number of classes must be at least 2, got 1"),
     (lossy(with_nan(1)), "sample must be finite, got logits from nan to nan (sample 1)"),
@@ -139,11 +169,45 @@ LOSSES = [
     (lambda: SoftBCELoss()(torch.zeros(3, 4), MIXED), "got MixedLabel"),
     (lambda: SoftBCELoss()(torch.zeros(3, 4), LABELS), "label must be a tensor [B, C], or a Soft"),
 ]
+
+
+def dense(label, kept, num_classes=4):
+    return lambda: SoftLabel(label, kept).dense(num_classes)
+
+
+DENSE = [
+    (dense(LABELS[:2], WHOLE), "of one, got int64 tensor of shape [2] and float32 tensor of shape"),
+    (dense(LABELS, 1.0), "label and retained must be of the same [B] samples, or of one, got int64"),
+    (dense(1, WHOLE), "label and retained must be of the same [B] samples, or of one, got int64"),
+    (dense(LABELS[:2], WHOLE[:2, None]), "must be of the same [B] samples, or of one, got int64"),
+    (dense(torch.eye(4)[:2], WHOLE), "must be of the same [B] samples, or of one, got float32"),
+    (dense(torch.eye(3), WHOLE), "SoftLabel.dense: probabilities must be of 4 classes, got floa"),
+    (dense(LABELS + 3, WHOLE), "SoftLabel.dense: label must be in 0..3, got 4"),
+    (dense(-1, 1.0), "SoftLabel.dense: label must be in 0..3, got -1"),
+    (dense(None, 1.0), "SoftLabel.dense: label must be a tensor or numbers, got NoneType"),
+    (dense(1, "a"), "SoftLabel.dense: retained must be a tensor or numbers, got str a"),
+    (dense(1, 1.5), "SoftLabel.dense: retained must be in [0, 1], got 1.5 (sample 0)"),
+    (dense(1, 1.0, None), "the number of classes must be a whole number, got NoneType"),
+    (lambda: MIXED._replace(labels=LABELS).dense(4), "MixedLabel.dense: labels must be a tensor ["),
+    (lambda: MIXED._replace(share=WHOLE[:2, None].expand(2, 2)).dense(4), "share must be [3, 2] l"),
+    (lambda: mix_labels(LABELS, FAR[:, 0].long(), 0.5), "labels must be on one device, cpu, got m"),
+    (lambda: mix_labels(SoftLabel(LABELS, FAR[:, 0]), LABELS, 1), "on the labels' device cpu, got"),
+    (lambda: pair_weight(IMAGES[0, :, :4, 0].to(FLOAT8), WHOLE), "boxes_a must be"),
+]
 TRANSFORMS = [
     (crop(labels=LABELS[:2]), "SoftCrop: labels of 3 images must be [B], got int64 tensor of shap"),
     (crop(labels=LABELS.float()), "labels must be integers, got float32 tensor of shape [3]"),
     (crop(labels=[0, 1, 2]), "labels of 3 images must be [B], got list [0, 1, 2]"),
     (crop(labels=SoftLabel(LABELS, WHOLE[:, None])), "got float32 tensor of shape [3, 1]"),
+    (crop(labels=SoftLabel(LABELS, WHOLE * 1.5)), "SoftCrop: retained must be in [0, 1], got 1.5 ("),
+    (crop(labels=SoftLabel(LABELS, WHOLE * NAN)), "SoftCrop: retained must be in [0, 1], got nan ("),
+    (crop(labels=SoftLabel(LABELS, WHOLE.to(FLOAT8))), "retained must be floating point, on the im"),
+    (crop(labels=SoftLabel(LABELS, FAR[:, 0])), "on the images' device cpu, got float32 tensor o"),
+    (crop(IMAGES[0], SoftLabel(1, 1.5)), "SoftCrop: retained must be a number in 0..1, got float"),
+    (crop(IMAGES[0], SoftLabel(1, None)), "SoftCrop: retained must be a number in 0..1, got NoneT"),
+    (crop(IMAGES[0], SoftLabel(1, WHOLE[0] * 2)), "SoftCrop: retained must be in [0, 1], got 2.0"),
+    (crop(key=KEY._replace(index=None)), "key.index must be a tensor or numbers, got NoneType"),
+    (crop(key=KEY._replace(index=HUGE)), "key.index must be a tensor or numbers, got an integer o"),
     (crop(IMAGES[0], LABELS), "the label of one image must be an int or probabilities [C], got in"),
     (crop(IMAGES[0], "cat"), "one image must be an int or probabilities [C], got str cat"),
     (crop(IMAGES[0, 0], 1), "images must be [C, H, W] or [B, C, H, W], got float32 tensor of shap"),
@@ -161,7 +225,7 @@ TRANSFORMS = [
     (filled((1, 2)), "SoftErase: fill must be one number or 3, one per channel, got [1, 2]"),
     (filled(256), "SoftErase: fill of uint8 images must be whole numbers in 0..255, got [256]"),
     (filled(-1), "must be whole numbers in 0..255, got [-1]"),
-    (filled(math.inf), "in 0..255, got [inf]"),
+    (filled(255.5), "in 0..255, got [255.5]"),
     (lambda: SoftCrop().apply(IMAGES, TWO), "SoftCrop: apply needs parameters for each of the 3"),
     (lambda: SoftCrop().apply(IMAGES), "apply needs the images and their drawn parameters"),
     (lambda: SoftCrop().draw(IMAGES[0, 0]), "images must be [C, H, W] or [B, C, H, W]"),
@@ -174,7 +238,7 @@ def refused(call):
     return str(caught.value)
 
 
-ALL = SETTINGS + LOSSES + TRANSFORMS
+ALL = SETTINGS + LOSSES + DENSE + TRANSFORMS
 
 
 @pytest.mark.parametrize(("call", "message"), ALL, ids=[message for _, message in ALL])
@@ -219,6 +283,11 @@ def test_a_masked_class_of_a_hard_label_is_not_refused():
     logits = with_nan(0, -math.inf)
     expected = torch.nn.functional.cross_entropy(logits, LABELS)
     assert SoftLoss()(logits, LABELS) == expected
+    logits.requires_grad_()
+    loss = SoftLoss()(logits, SoftLabel(LABELS, WHOLE))
+    assert torch.isclose(loss, expected)
+    loss.backward()
+    assert logits.grad.isfinite().all()
 
 
 def test_large_finite_losses_are_not_refused():

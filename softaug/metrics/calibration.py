@@ -6,7 +6,14 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from softaug.checks import check_choice, check_positive, check_whole, describe, refuse
+from softaug.checks import (
+    check_choice,
+    check_positive,
+    check_whole,
+    describe,
+    is_float,
+    refuse,
+)
 from softaug.metrics.classification import (
     BINNINGS,
     assign_bins,
@@ -206,7 +213,7 @@ def apply_temperature(logits: Tensor, temperature: float) -> Tensor:
     tensor([[1.5000, 0.5000]])
     """
     check_positive("apply_temperature", "temperature", temperature)
-    if not isinstance(logits, Tensor) or not logits.dtype.is_floating_point:
+    if not isinstance(logits, Tensor) or not is_float(logits):
         rule = "logits must be a floating point tensor"
         refuse("apply_temperature", rule, describe(logits))
     return logits / temperature

@@ -14,6 +14,7 @@ from softaug.checks import (
     check_num_classes,
     check_whole,
     describe,
+    is_float,
     refuse,
 )
 from softaug.draws import has_float64
@@ -181,7 +182,7 @@ def check_matrix(who: str, name: str, scores: Any) -> Tensor:
     """Finite numbers [N, C], moved to the CPU where their device has no float64."""
     if not isinstance(scores, Tensor) or scores.ndim != 2 or len(scores) == 0:
         refuse(who, f"{name} must be a non-empty tensor [N, C]", describe(scores))
-    if not scores.dtype.is_floating_point:
+    if not is_float(scores):
         refuse(who, f"{name} must be floating point", describe(scores))
     if not bool(torch.stack(scores.aminmax()).isfinite().all()):  # 20 times as fast as of all
         sample = int((~scores.isfinite()).any(1).nonzero()[0])
@@ -202,7 +203,7 @@ def check_labels(
     if len(labels) == 0:
         refuse(who, f"{name} must be non-empty", describe(labels))
     check_integers(who, name, labels)
-    low, high = (int(bound) for bound in labels.aminmax())
+    low, high = (int(bound) for bound in labels.long().aminmax())
     if low < 0 or (num_classes is not None and high >= num_classes):
         bounds = ">= 0" if num_classes is None else f"in 0..{num_classes - 1}"
         remedy = "labels are class indices, one column of the scores for each class"

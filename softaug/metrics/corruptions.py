@@ -7,7 +7,15 @@ from torch import Generator, Tensor
 
 from softaug.checks import check_images, check_not_negative, check_share
 from softaug.draws import draw_uniforms, send
-from softaug.pixels import Fill, add_normal_noise, check_fill, erase, make_fill, shift
+from softaug.pixels import (
+    Fill,
+    add_normal_noise,
+    check_fill,
+    erase,
+    make_fill,
+    shift,
+    wrap_like,
+)
 
 
 def occlude(
@@ -34,7 +42,7 @@ def occlude(
     left = (place[:, 1] * (width - wide + 1)).long()
     top, left = send(top, images.device), send(left, images.device)
     values = make_fill("occlude", fill, batch)
-    return erase(batch, top, left, tall, wide, values).view(images.shape)
+    return wrap_like(erase(batch, top, left, tall, wide, values).view(images.shape), images)
 
 
 def patch_sides(height: int, width: int, fraction: float) -> tuple[int, int]:
@@ -74,7 +82,7 @@ def shift_images(
     dx, dy = _offsets(drawn, images.shape[-2], images.shape[-1], visible_share)
     values = make_fill("shift_images", fill, batch)
     moved = shift(batch, send(dx, images.device), send(dy, images.device), values)
-    return moved.view(images.shape)
+    return wrap_like(moved.view(images.shape), images)
 
 
 def add_noise(images: Tensor, sd: float, generator: Generator | None = None) -> Tensor:
@@ -99,7 +107,7 @@ def add_noise(images: Tensor, sd: float, generator: Generator | None = None) -> 
     for start in range(0, len(batch), _CHUNK):
         some = slice(start, start + _CHUNK)
         noisy.append(add_normal_noise(batch[some], 1.0, alpha[some], field[some]))
-    return torch.cat(noisy).view(images.shape)
+    return wrap_like(torch.cat(noisy).view(images.shape), images)
 
 
 def _offsets(drawn: Tensor, height: int, width: int, share: float) -> tuple[Tensor, Tensor]:

@@ -1,13 +1,12 @@
 """Rotate, shift, scale and shear images, with the exact share left in frame."""
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from softaug.checks import check_range, describe, is_real, refuse
+from softaug.checks import LARGEST, check_range, describe, is_real, refuse
 from softaug.draws import send, to_range
 from softaug.pixels import Fill, check_fill, make_fill
 from softaug.transforms.base import SoftTransform, Strength
@@ -162,9 +161,9 @@ def measure_visible(maps: Tensor, height: int, width: int) -> Tensor:
 
 def _check_range(who: str, name: str, value: Any, lengths: tuple[int, ...]) -> tuple[float, ...]:
     """(-d, d) for a number d >= 0, else pairs (low, high)."""
-    numbers = (-float(value), float(value)) if is_real(value) else _read_numbers(value)
+    numbers = _read_numbers((-value, value) if is_real(value) else value)
     pairs = zip(numbers[::2], numbers[1::2], strict=False)
-    if len(numbers) not in lengths or not all(-math.inf < a <= b < math.inf for a, b in pairs):
+    if len(numbers) not in lengths or not all(-LARGEST <= a <= b <= LARGEST for a, b in pairs):
         refuse(who, f"{name} must be a number >= 0 or low <= high", describe(value))
     return numbers
 
@@ -173,5 +172,5 @@ def _read_numbers(value: Any) -> tuple[float, ...]:
     """Return `value` as a tuple of numbers, empty where it is none."""
     try:
         return () if isinstance(value, str) else tuple(map(float, value))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return ()

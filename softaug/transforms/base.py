@@ -1,7 +1,6 @@
 """What every soft transform does: draw, apply, report."""
 
 import operator
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, overload
@@ -14,12 +13,17 @@ from softaug.checks import (
     check_inside,
     check_integers,
     check_positive,
+    check_share,
+    check_within,
     describe,
+    eager_on_cpu,
+    is_float,
     refuse,
 )
 from softaug.draws import DrawKey, draw_uniforms, send
 from softaug.label import SoftLabel
-from softaug.softening import retained
+from softaug.pixels import get_tv_tensors, is_tv_tensor, wrap_like
+from softaug.softening import compute_retained
 from softaug.transforms.strength import AUTO, Auto, Paceable, Paced
 
 Labels = Tensor | int | SoftLabel
@@ -122,11 +126,11 @@ class SoftTransform(nn.Module, Generic[P], ABC):
 
     def _transform(self, images: Tensor, params: P) -> Tensor:
         # as_subclass breaks a compiled graph: only where there is a subclass
-        plain = images.as_subclass(Tensor) if _is_tv_tensor(images) else images
+        plain = images.as_subclass(Tensor) if is_tv_tensor(images) else images
         batch = plain if plain.ndim == 4 else plain.unsqueeze(0)
         out = self._render(batch, params)
         out = out if images.ndim == 4 else out.squeeze(0)
-        return _get_tv_tensors().wrap(out, like=images) if _is_tv_tensor(images) else out
+        return wrap_like(out, images)
 
     def report(self, labels: Labels, params: P) -> SoftLabel:
         """Return the labels with what is left of them; a `SoftLabel` composes by multiplication."""
@@ -142,11 +146,11 @@ class SoftTransform(nn.Module, Generic[P], ABC):
     def _compute_retained(self, label: Tensor | int, params: P) -> Tensor:
         """Return what is retained of each label, [B]."""
         if isinstance(self.k, float):
-            return retained(params.visible, self.k)
+            return compute_retained(params.visible, self.k)
         if isinstance(self.k, Paced):
             now = send(self.k.read(self.name, "k"), params.visible.device)
-            return retained(params.visible, now.to(params.visible.dtype).expand_as(params.visible))
-        return retained(params.visible, per_class_k(self.name, self.k, label, like=params.visible))
+            return compute_retained(params.visible, now.to(params.visible.dtype).expand_as(params.visible))
+        return compute_retained(params.visible, per_class_k(self.name, self.k, label, like=params.visible))
 
     def _read_strength(self, labels: Labels | None, key: DrawKey | None, like: Tensor) -> Strength:
         """Read the paceable setting for these samples; 1 where there is none."""
@@ -198,21 +202,7 @@ def _is_annotation(part: Any) -> bool:
     """Tell whether it is torchvision's boxes, masks or keypoints, or a mapping that may be."""
     if isinstance(part, dict):
         return True
-    return _is_tv_tensor(part) and not isinstance(part, _get_tv_tensors().Image)
-
-
-def _is_tv_tensor(value: Any) -> bool:
-    if type(value) is Tensor or not isinstance(value, Tensor):  # compiled code stops here
-        return False
-    return _get_tv_tensors() is not None and isinstance(value, _get_tv_tensors().TVTensor)
-
-
-def _get_tv_tensors() -> Any:
-    """Return torchvision.tv_tensors, or None where nobody imported it: no tensor is one then.
-
-    Importing it would take half of the time of `import softaug`.
-    """
-    return sys.modules.get("torchvision.tv_tensors")
+    return is_tv_tensor(part) and not isinstance(part, get_tv_tensors().Image)
 
 
 def _get_classes(labels: Labels) -> Tensor | int:
@@ -231,13 +221,29 @@ def _check_labels(who: str, images: Tensor, labels: Any) -> None:
         if not (dense or one):
             rule = "the label of one image must be an int or probabilities [C]"
             refuse(who, rule, describe(label))
+        if isinstance(labels, SoftLabel) and not isinstance(labels.retained, Tensor):
+            check_share(who, "retained", labels.retained)
+        elif isinstance(labels, SoftLabel):
+            _check_retained(who, images[:1, 0, 0], labels.retained.reshape(-1))
         return
     num = len(images)
     if not isinstance(label, Tensor) or label.shape[:1] != (num,) or label.ndim != 1 + dense:
         remedy = "pass a tensor of class indices [B] or of probabilities [B, C]"
         refuse(who, f"labels of {num} images must be [B]", describe(label), remedy)
-    if isinstance(labels, SoftLabel) and getattr(labels.retained, "shape", None) != (num,):
-        refuse(who, f"retained of {num} images must be [B]", describe(labels.retained))
+    if isinstance(labels, SoftLabel):
+        _check_retained(who, images, labels.retained)
+
+
+def _check_retained(who: str, images: Tensor, kept: Any) -> None:
+    """Refuse what was left of [B] images before that does not fit them, or is no share."""
+    num = len(images)
+    if not isinstance(kept, Tensor) or kept.shape != (num,):
+        refuse(who, f"retained of {num} images must be [B]", describe(kept))
+    if not is_float(kept) or kept.device != images.device:
+        rule = f"retained must be floating point, on the images' device {images.device}"
+        refuse(who, rule, f"{describe(kept)} on {kept.device}")
+    if eager_on_cpu(kept):
+        check_within(who, "retained", kept)
 
 
 def _send_params(params: P, device: torch.device) -> P:
