@@ -11,7 +11,9 @@ from softaug.metrics.calibration import (
     image_gap,
     max_calibration_error,
     reliability,
+    smooth_calibration_error,
     sum_gaps,
+    sum_smooth_gaps,
 )
 from softaug.metrics.classification import (
     brier,
@@ -25,13 +27,22 @@ from softaug.metrics.classification import (
     image_nll,
     nll,
 )
+from softaug.metrics.common_corruptions import COMMON_CORRUPTIONS, corrupt
 from softaug.metrics.corruptions import add_noise, occlude, shift_images
 from softaug.metrics.knn import knn_accuracy, knn_predict
+from softaug.metrics.out_of_distribution import (
+    auroc,
+    image_auroc,
+    max_probability,
+    negative_energy,
+)
 
 __all__ = [
+    "COMMON_CORRUPTIONS",
     "Reliability",
     "add_noise",
     "apply_temperature",
+    "auroc",
     "brier",
     "calibration_error",
     "calibration_summary",
@@ -40,9 +51,11 @@ __all__ = [
     "class_mean",
     "confidence_gap",
     "confusion_matrix",
+    "corrupt",
     "ensemble_logits",
     "error",
     "fit_temperature",
+    "image_auroc",
     "image_brier",
     "image_error",
     "image_gap",
@@ -50,9 +63,13 @@ __all__ = [
     "knn_accuracy",
     "knn_predict",
     "max_calibration_error",
+    "max_probability",
+    "negative_energy",
     "nll",
     "occlude",
     "reliability",
     "shift_images",
+    "smooth_calibration_error",
     "sum_gaps",
+    "sum_smooth_gaps",
 ]

@@ -172,6 +172,49 @@ def sum_gaps(means: Tensor) -> Tensor:
     return means.abs().sum(-1)
 
 
+_CELLS = 4096  # of confidence; widths of kernels below 1 / _CELLS are not told apart
+_HALVINGS = 40
+
+
+def smooth_calibration_error(probs: Tensor, labels: Tensor) -> Tensor:
+    """Calibration error without bins (Blasiok and Nakkiran, "Smooth ECE", 2023).
+
+    Confidence minus correctness is smoothed over confidence by a normal kernel that is
+    reflected at 0 and 1, and the absolute value integrated. Kernels that are wider give less;
+    the one whose width is the error it gives is taken. A fraction in [0, 1].
+
+    >>> probs = torch.tensor([[0.75, 0.25], [0.75, 0.25]])
+    >>> smooth_calibration_error(probs, torch.tensor([0, 1]))
+    tensor(0.2500, dtype=torch.float64)
+    """
+    sure, right = _top(*check_probs("smooth_calibration_error", probs, labels))
+    gap = sure.double() - right.double()
+    cells = sum_by_bin(assign_bins(sure, _CELLS, "width"), gap, _CELLS)
+    return sum_smooth_gaps(cells / len(gap))
+
+
+def sum_smooth_gaps(means: Tensor) -> Tensor:
+    """Smooth calibration error from the mean rows of `image_gap`, [..., bins] to [...].
+
+    The more bins, the more exact.
+
+    >>> sum_smooth_gaps(torch.tensor([[0.25, 0.0, 0.0, 0.0]]))
+    tensor([0.2500], dtype=torch.float64)
+    """
+    bins = means.shape[-1]
+    wide = means.double()
+    waves = torch.fft.rfft(torch.cat([wide, wide.flip(-1)], -1))  # mirrored: the kernel's images
+    rates = torch.arange(bins + 1, device=means.device) * math.pi
+    low = wide.new_zeros(means.shape[:-1])
+    high = torch.ones_like(low)
+    for _ in range(_HALVINGS):
+        width = (low + high) / 2
+        damped = waves * (-((width[..., None] * rates) ** 2) / 2).exp()
+        error = torch.fft.irfft(damped, n=2 * bins)[..., :bins].abs().sum(-1)
+        low, high = torch.where(error > width, width, low), torch.where(error > width, high, width)
+    return (low + high) / 2
+
+
 def debiased_square(found: Reliability) -> Tensor:
     """Estimate the mean squared gap of the bins without bias; it may be below 0."""
     spread = found.accuracy * (1 - found.accuracy) / (found.count - 1).clamp_min(1)
@@ -253,9 +296,9 @@ def calibration_summary(
     """The calibration of softmax(logits / temperature) as plain numbers, ECEs as fractions.
 
     `temperature`: None is 1; fit one on held-out data with `fit_temperature`. Keys: "nll",
-    "brier", "ece_10" and "ece_15" (equal width), "ece_15_mass", "l2_15_mass_debiased" (root
-    of the debiased square), "ece_15_classwise", "mce_15", "gap" (mean confidence minus
-    accuracy), "temperature".
+    "brier", "ece_10" and "ece_15" (equal width), "ece_15_mass", "smooth_ece",
+    "l2_15_mass_debiased" (root of the debiased square), "ece_15_classwise", "mce_15", "gap"
+    (mean confidence minus accuracy), "temperature".
 
     >>> import torch
     >>> found = calibration_summary(torch.tensor([[0.0, 0.0]]), torch.tensor([0]))
@@ -272,6 +315,7 @@ def calibration_summary(
         "ece_10": calibration_error(probs, labels, bins=10),
         "ece_15": calibration_error(probs, labels, bins=15),
         "ece_15_mass": calibration_error(probs, labels, bins=15, binning="mass"),
+        "smooth_ece": smooth_calibration_error(probs, labels),
         "l2_15_mass_debiased": calibration_error(
             probs, labels, bins=15, binning="mass", debias=True
         ),

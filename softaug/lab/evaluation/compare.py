@@ -46,7 +46,7 @@ def compare_runs(
     first, *others = arms
     comparison = schema.Comparison(
         metrics=metrics,
-        calibration=evaluations[0].calibration,
+        calibration=_common_calibration(evaluations),
         arms=[_describe_arm(name, arm, metrics) for name, arm in arms.items()],
         pairs=[_compare_arms(name, arms[name], first, arms[first], metrics) for name in others],
         command=format_command(folders, out),
@@ -131,6 +131,12 @@ def _common_metrics(evaluations: Sequence[Evaluation]) -> list[MetricSpec]:
         for metric in evaluations[0].metrics
         if all(metric.key in other.values for other in evaluations)
     ]
+
+
+def _common_calibration(evaluations: Sequence[Evaluation]) -> list[MetricSpec]:
+    """List the calibration metrics that every evaluation has."""
+    keys = [{spec.key for spec in one.calibration} for one in evaluations]
+    return [s for s in evaluations[0].calibration if all(s.key in known for known in keys)]
 
 
 def _describe_arm(name: str, arm: Sequence[Evaluated], metrics: Sequence[MetricSpec]) -> schema.Arm:

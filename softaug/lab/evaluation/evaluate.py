@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 import safetensors.torch
 import torch
@@ -20,6 +21,8 @@ from softaug.lab.evaluation.load_run import TrainedRun, load_run, read_recipe, r
 from softaug.lab.evaluation.metrics import (
     CALIBRATION,
     CORRUPTIONS,
+    HUMAN,
+    OOD,
     TRAINING,
     Corruption,
     CorruptionName,
@@ -30,6 +33,7 @@ from softaug.lab.evaluation.metrics import (
     make_examples,
     measure_classes,
     measure_set,
+    ood_values,
     scale,
 )
 from softaug.lab.io import write_bytes
@@ -64,7 +68,12 @@ class EvaluationOptions:
     draws: int = 3
     """random draws of each corruption, averaged"""
     corruptions: tuple[CorruptionName, ...] = CORRUPTIONS
-    """corruptions of the test images, each at four levels; fewer take less time"""
+    """corruptions of the test images, each at four levels; fewer take less time. common: 15 kinds
+    at five severities in the style of CIFAR-10-C, drawn once, 75 passes over the images"""
+    ood: tuple[str, ...] = ()
+    """data sets of other classes, such as cifar100, to be told from the test images"""
+    human_labels: Path | None = None
+    """a .npy file of people's probabilities of each class for each test image (CIFAR-10H)"""
     export: Path | None = None
     """a .safetensors file for the features and labels of training and test images; for one run
     without labels"""
@@ -73,7 +82,7 @@ class EvaluationOptions:
         if check_whole("evaluate", "draws", self.draws, least=1) > MAX_DRAWS:
             refuse("evaluate", f"draws must be at most {MAX_DRAWS}", self.draws)
         for name in self.corruptions:
-            check_choice("evaluate", "corruptions", name, CORRUPTIONS)
+            check_choice("evaluate", "corruptions", name, get_args(CorruptionName))
 
 
 def evaluate_each(
@@ -168,6 +177,10 @@ def format_command(
         parts += ["--extra-test-sets", *map(_format_test_set, options.extra_test_sets)]
     if options.resize:
         parts += ["--resize", *map(str, options.resize)]
+    if options.ood:
+        parts += ["--ood", *options.ood]
+    if options.human_labels:
+        parts += ["--human-labels", format_path(options.human_labels)]
     if ensemble_out is not None:
         parts += ["--ensemble", "--out", format_path(ensemble_out)]
     return shlex.join(parts)
@@ -230,14 +243,12 @@ class Evaluator:
         alone = len(members) == 1  # an ensemble has no features of its own
         self.learned_without_labels = alone and isinstance(self.recipe, PretrainRecipe)
         self.extra_sets: dict[str, Source] = {}
-        if options.extra_test_sets or options.resize:
-            from softaug.lab.evaluation.extra_test_sets import read_test_sets, resize_test_set
-
-            names, resize = self.data.class_names, self.recipe.data.resize
-            size = int(self.test.fetch(torch.tensor([0])).shape[-1])
-            self.extra_sets = read_test_sets(options.extra_test_sets, names, size, resize)
-            resize_test_set(self.test, options.resize, self.extra_sets)
-        for name, source in {self.split: self.test, **self.extra_sets}.items():
+        self.ood_sets: dict[str, Source] = {}
+        self.human_labels: Tensor | None = None
+        if options.extra_test_sets or options.resize or options.ood or options.human_labels:
+            self._read_more()
+        every = {self.split: self.test, **self.extra_sets, **self.ood_sets}
+        for name, source in every.items():
             if len(source.labels) < 2:
                 rule = f"the {name} set must hold at least 2 images"
                 refuse("evaluate", rule, len(source.labels), "one image has no interval")
@@ -246,6 +257,21 @@ class Evaluator:
         self.predictions: dict[str, Tensor] = {}  # what predictions.safetensors is to hold
         self._show: Show = lambda done, note: None
         self._done = 0
+
+    def _read_more(self) -> None:
+        """Read what is measured beside the test images."""
+        from softaug.lab.evaluation import extra_test_sets as extra
+
+        options, names, spec = self.options, self.data.class_names, self.recipe.data
+        size = int(self.test.fetch(torch.tensor([0])).shape[-1])
+        self.extra_sets = extra.read_test_sets(options.extra_test_sets, names, size, spec.resize)
+        extra.resize_test_set(self.test, options.resize, self.extra_sets)
+        self.ood_sets = extra.read_ood_sets(options.ood, spec.name, size, options.data_dir)
+        if options.human_labels is not None:
+            if self.split != "test":
+                refuse("evaluate", "human_labels must be of test images", self.split)
+            shape = (len(self.test.labels), len(names))
+            self.human_labels = extra.read_human_labels(options.human_labels, shape)
 
     def evaluate(self, out: Path, command: str) -> schema.Evaluation:
         """Measure everything and write both files: the predictions, then what has their sha256."""
@@ -257,10 +283,12 @@ class Evaluator:
             for name, source in self.extra_sets.items():
                 predicted = self._predict_all(source, name)
                 test_sets[name] = self._measure_set(name, source, predicted, others)
+            for name, source in self.ood_sets.items():
+                self.predictions[f"{OOD}{name}_logits"] = self._predict_all(source, name)
             corruptions: dict[str, schema.CorruptionResult] = {
                 corruption.name: self._measure_corruption(corruption, logits)
                 for corruption in self.corruptions
-                if corruption.name in self.options.corruptions
+                if self._is_chosen(corruption)
             }
             features = None
             if self.learned_without_labels:
@@ -268,9 +296,14 @@ class Evaluator:
 
                 features, wrong = measure_neighbors(self.members[0], self.test, self._tick)
                 self.predictions |= wrong
-        training = _training_metrics(self.members)
+        numbers = _training_metrics(self.members)
+        if self.human_labels is not None:
+            each = -(self.human_labels * logits.double().log_softmax(1)).sum(1)
+            self.predictions[HUMAN.key], numbers[HUMAN.key] = each, float(each.mean())
+        auroc = ood_values(logits, self.predictions)
+        numbers |= {key: float(values.mean()) for key, values in auroc.items()}
         intervals = image_intervals(test_sets, self.split, corruptions, self.predictions)
-        metrics = list_metrics(self.split, test_sets, corruptions, features, training, intervals)
+        metrics = list_metrics(self.split, test_sets, corruptions, features, numbers, intervals)
         content = safetensors.torch.save(self.predictions)
         write_bytes(content, out / PREDICTIONS)
         evaluation = schema.Evaluation(
@@ -331,7 +364,7 @@ class Evaluator:
 
     def _measure_corruption(self, corruption: Corruption, whole: Tensor) -> schema.CorruptionResult:
         """Count right answers at each level; `whole` are logits of the images as they are."""
-        draws, labels = self.options.draws, self.test.labels
+        draws, labels = self._num_draws(corruption), self.test.labels
         counts = torch.zeros(len(labels), len(corruption.levels), dtype=torch.uint8)
         counts[:, 0] = draws * (whole.argmax(1) == labels)
         first = 0
@@ -349,15 +382,22 @@ class Evaluator:
         self.predictions[f"{corruption.name}_right"] = counts
         return corruption.summarize(counts, draws)
 
+    def _is_chosen(self, corruption: Corruption) -> bool:
+        return corruption.name.partition("/")[0] in self.options.corruptions
+
+    def _num_draws(self, corruption: Corruption) -> int:
+        return 1 if corruption.once else self.options.draws
+
     def _tick(self, num: int, note: str) -> None:
         self._done += num
         self._show(self._done, note)
 
     def _count_images(self) -> int:
         """Count the images that all passes show to the networks."""
-        chosen = [c for c in self.corruptions if c.name in self.options.corruptions]
-        passes = 1 + self.options.draws * sum(len(one.levels) - 1 for one in chosen)
-        num, others = passes * len(self.test.labels), list(self.extra_sets.values())
+        chosen = filter(self._is_chosen, self.corruptions)
+        passes = 1 + sum(self._num_draws(one) * (len(one.levels) - 1) for one in chosen)
+        num, others = passes * len(self.test.labels), [*self.extra_sets.values()]
+        others += self.ood_sets.values()
         if self.held_out is not None:
             others.append(self.held_out)
         if self.learned_without_labels:  # neighbors by three kinds of features

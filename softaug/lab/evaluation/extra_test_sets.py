@@ -1,4 +1,4 @@
-"""Extra test sets: folders or arrays with the same classes."""
+"""Extra test sets with the same classes, sets of other classes, and labels by people."""
 
 import zipfile
 from collections.abc import Sequence
@@ -10,10 +10,12 @@ import numpy as np
 import torch
 from numpy.lib.npyio import NpzFile
 from torch import Tensor
+from torch.nn.functional import interpolate
 
 from softaug.checks import check_whole, nearest, refuse
+from softaug.lab.data.datasets import FOLDER
 from softaug.lab.data.folder import FolderImages, open_folder
-from softaug.lab.data.images import Images, Source
+from softaug.lab.data.images import Images, Source, load
 
 WHO = "evaluate"
 
@@ -100,6 +102,58 @@ def read_test_set(
         return name, from_folder(path, class_names, size, resize)
     images, labels = _arrays(path)
     return name, _from_arrays(path, images, labels, len(class_names), size)
+
+
+# Images of other classes
+
+_ALIKE = ({"fashion-mnist", "fashion-mini"}, {"imagenet", "imagenette"})
+
+
+def read_ood_sets(
+    names: Sequence[str], own: str, size: int, data_dir: Path | None
+) -> dict[str, Source]:
+    """Read the test images of data sets other than a run's `own`, brought to its size."""
+    found: dict[str, Source] = {}
+    for name in names:
+        if name == own or any({name, own} <= alike for alike in _ALIKE):
+            rule = f"ood must be data sets of other classes than {own}"
+            refuse(WHO, rule, name, "name another, such as --ood cifar100")
+        data = load(name, data_dir, size=size)
+        _add(found, Path(name.removeprefix(FOLDER)).name, _resized(data.test or data.train, size))
+    return found
+
+
+def _resized(source: Source, size: int) -> Source:
+    """Bring images in memory to a size; those of files have it."""
+    if not isinstance(source, Images) or source.images.shape[2:] == (size, size):
+        return source
+    options: dict[str, Any] = {"size": (size, size), "mode": "bilinear", "antialias": True}
+    parts = source.images.split(1000)  # type: ignore[no-untyped-call]
+    images = [interpolate(part.float(), **options).round().to(torch.uint8) for part in parts]
+    return Images(torch.cat(images), source.labels)
+
+
+# Labels by people
+
+
+def read_human_labels(path: Path, shape: tuple[int, int]) -> Tensor:
+    """Read probabilities [N, C] of each class for each of the test images, float64."""
+    try:
+        found = _load(str(path), np.ndarray)
+    except (OSError, ValueError, EOFError) as broken:
+        refuse(WHO, "human_labels must be an .npy file of numbers", f"{path} ({broken})")
+    rule = f"human_labels must be probabilities [{shape[0]}, {shape[1]}], one row for each image"
+    if found.shape != shape or found.dtype.kind != "f":
+        refuse(WHO, rule, f"{found.dtype} {list(found.shape)}")
+    probs = torch.from_numpy(found.astype(np.float64))
+    sums = probs.sum(1)
+    if not bool((probs >= 0).all()) or not bool(((sums - 1).abs() < 1e-3).all()):
+        got = f"from {float(probs.min()):g}, rows that sum to {float(sums.min()):g} and more"
+        refuse(WHO, f"{rule}, >= 0 and with sum 1", got)
+    return probs / sums[:, None]
+
+
+# Arrays
 
 
 def _arrays(path: str) -> tuple[Any, Any]:

@@ -7,7 +7,8 @@ import base64
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple, get_args
+from statistics import fmean
+from typing import Any, Literal, NamedTuple
 
 import torch
 from PIL import Image
@@ -32,26 +33,34 @@ from softaug.lab.schema import (
 )
 from softaug.lab.training.setup import derive_seed
 from softaug.metrics import (
+    COMMON_CORRUPTIONS,
     add_noise,
     apply_temperature,
     calibration_summary,
     class_count,
     class_mean,
     confusion_matrix,
+    corrupt,
     error,
     fit_temperature,
+    image_auroc,
     image_brier,
     image_error,
     image_gap,
     image_nll,
+    max_probability,
+    negative_energy,
     occlude,
     reliability,
     shift_images,
     sum_gaps,
+    sum_smooth_gaps,
 )
 
-CorruptionName = Literal["occlusion", "shift", "noise"]
-CORRUPTIONS: tuple[CorruptionName, ...] = get_args(CorruptionName)
+CorruptionName = Literal["occlusion", "shift", "noise", "common"]
+CORRUPTIONS: tuple[CorruptionName, ...] = ("occlusion", "shift", "noise")  # unless others are named
+COMMON = "common/"  # what names of common corruptions and their metrics begin with
+OOD = "ood/"  # what names of sets of other classes and their metrics begin with
 CORRUPTION_LABELS = {
     "occlusion": "{:.0%} hidden",
     "shift": "{:.0%} left in frame",
@@ -60,6 +69,7 @@ CORRUPTION_LABELS = {
 DIGITS = 6  # of numbers by class and by bin
 TOP = 5
 NUM_BINS = 15  # of reliability diagrams
+SMOOTH_BINS = 200  # for the interval of the smooth ECE
 
 
 class Metric(NamedTuple):
@@ -95,6 +105,7 @@ METRICS = (
     Metric(_spec("ece_10", "ECE (10 bins), %"), listed=True),
     Metric(_spec("ece_15", "ECE (15 bins), %"), listed=True, scaled=True),
     Metric(_spec("ece_15_mass", "ECE (15 equal masses), %"), listed=True),
+    Metric(_spec("smooth_ece", "Smooth ECE, %"), listed=True),
     Metric(_spec("l2_15_mass_debiased", "Debiased L2 (15 equal masses), %")),
     Metric(_spec("ece_15_classwise", "Class-wise ECE (15 bins), %", digits=3)),
     Metric(_spec("mce_15", "Maximum gap (15 bins), %")),
@@ -110,6 +121,11 @@ TRAINING = (  # on training images as they are; keys of result.json
     _spec("train_error_clean", "Training error, clean images, %"),
     _spec("train_confidence_clean", "Training confidence, clean images, %", higher_is_better=None),
 )
+HUMAN = _spec("human_nll", "Cross-entropy to human labels", percent=False, digits=3)
+SCORES = {  # of how well an image is known: in words, and from logits
+    "max-probability": ("maximum probability", max_probability),
+    "energy": ("energy", negative_energy),
+}
 
 
 # Sets of images
@@ -219,23 +235,26 @@ def list_metrics(
     test_sets: Mapping[str, SetMetrics],
     corruptions: Mapping[str, CorruptionResult],
     features: Neighbors | None,
-    training: Mapping[str, float],
+    numbers: Mapping[str, float],
     intervals: Mapping[str, tuple[float, float]],
 ) -> list[MetricValue]:
     """List every metric with its value and its interval over images, where it has one.
 
     The measured split comes first, then training images, nearest neighbors, corrupted images,
-    and extra test sets, whose keys begin with their name.
+    those of other classes, and extra test sets, whose keys begin with their name. `numbers` are
+    other metrics by their keys.
     """
     found = _list_set(test_sets[split])
-    found += [(spec, training[spec.key]) for spec in TRAINING if spec.key in training]
+    found += [(spec, numbers[spec.key]) for spec in (HUMAN, *TRAINING) if spec.key in numbers]
     if features is not None:
         found += [(spec, getattr(features, spec.key)) for spec in NEIGHBORS]
-    for name, result in corruptions.items():
+    for name in (one for one in corruptions if not one.startswith(COMMON)):
+        result = corruptions[name]
         for level, accuracy in list(zip(result.levels, result.accuracy, strict=True))[1:]:
-            label = f"Accuracy, {CORRUPTION_LABELS[name].format(level)}, %"
-            spec = _spec(level_key(name, level), label, digits=1, higher_is_better=True)
-            found.append((spec, accuracy))
+            shown = CORRUPTION_LABELS[name].format(level)
+            found.append((_accuracy_spec(level_key(name, level), shown), accuracy))
+    found += _list_common(corruptions)
+    found += [(_ood_spec(key), value) for key, value in numbers.items() if key.startswith(OOD)]
     for name, measured in test_sets.items():
         if name != split:
             for spec, value in _list_set(measured):
@@ -245,6 +264,29 @@ def list_metrics(
         MetricValue(**spec.model_dump(), value=value, interval=intervals.get(spec.key))
         for spec, value in found
     ]
+
+
+def _accuracy_spec(key: str, shown: str) -> MetricSpec:
+    return _spec(key, f"Accuracy, {shown}, %", digits=1, higher_is_better=True)
+
+
+def _list_common(corruptions: Mapping[str, CorruptionResult]) -> list[tuple[MetricSpec, float]]:
+    """List the mean accuracy under all common corruptions, then that under each."""
+    found = {n: fmean(one.accuracy[1:]) for n, one in corruptions.items() if n.startswith(COMMON)}
+    if not found:
+        return []
+    mean = _accuracy_spec(f"{COMMON}mean", f"mean of {len(found)} common corruptions")
+    kinds = [(name, name.removeprefix(COMMON).replace("-", " ")) for name in found]
+    specs = [mean, *(_accuracy_spec(*kind) for kind in kinds)]
+    return list(zip(specs, [fmean(found.values()), *found.values()], strict=True))
+
+
+def _ood_spec(key: str) -> MetricSpec:
+    """Name the AUROC of "ood/NAME-SCORE"."""
+    score = next(score for score in SCORES if key.endswith(f"-{score}"))
+    name = key.removeprefix(OOD).removesuffix(f"-{score}")
+    label = f"AUROC against {name}, {SCORES[score][0]}, %"
+    return _spec(key, label, digits=1, higher_is_better=True)
 
 
 def _list_set(measured: SetMetrics) -> list[tuple[MetricSpec, float]]:
@@ -285,12 +327,43 @@ def image_values(
             if per_image is not None and after:
                 key = set_key(name, split, _scaled_spec(spec).key)
                 found[name][key] = per_image(scaled, labels)
+    common: dict[str, Tensor] = {}
     for name, result in corruptions.items():
         shares = predictions[f"{name}_right"].double() / result.draws  # [N, levels]
+        if name.startswith(COMMON):
+            common[name] = shares[:, 1:].mean(1)
+            continue
         columns = zip(result.levels, shares.unbind(1), strict=True)
         found[split] |= {level_key(name, level): share for level, share in list(columns)[1:]}
+    if common:
+        found[split] |= {f"{COMMON}mean": torch.stack([*common.values()]).mean(0), **common}
+    found[split] |= ood_values(predictions[f"{split}_logits"], predictions)
+    if HUMAN.key in predictions:
+        found[split][HUMAN.key] = predictions[HUMAN.key]
     wrong = {spec.key: spec.key.replace("_error", "_wrong") for spec in NEIGHBORS}
     found[split] |= {k: predictions[w].double() for k, w in wrong.items() if w in predictions}
+    return found
+
+
+def ood_values(logits: Tensor, predictions: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """For each set of other classes and each score, values [N] whose mean is the AUROC, by key.
+
+    Image i has the share of the other set's M images with a lower score, and beside it one of
+    theirs, drawn in turn, with the share of ours that score higher, centered and times the root
+    of N / M: so the mean varies as it does where both sets are drawn anew (DeLong et al. 1988).
+    """
+    found: dict[str, Tensor] = {}
+    for key, others in predictions.items():
+        for score, (_, function) in SCORES.items() if key.startswith(OOD) else ():
+            inside, outside = function(logits), function(others)
+            if score == "energy" and float(inside.abs().max()) < 1e-6:
+                continue  # logarithms of probabilities, as of an ensemble
+            order = torch.randperm(len(outside), generator=Generator().manual_seed(SEED))
+            beyond = 1 - image_auroc(outside, inside)
+            beyond = beyond[order[torch.arange(len(inside)) % len(outside)]]
+            centered = (beyond - beyond.mean()) * (len(inside) / len(outside)) ** 0.5
+            name = key.removesuffix("_logits")
+            found[f"{name}-{score}"] = image_auroc(inside, outside) + centered
     return found
 
 
@@ -300,16 +373,18 @@ def image_intervals(
     corruptions: Mapping[str, CorruptionResult],
     predictions: Mapping[str, Tensor],
 ) -> dict[str, tuple[float, float]]:
-    """95 % bootstrap intervals over images of these and of the ECE (15 bins), by key.
+    """95 % bootstrap intervals over images of these, the ECE (15 bins) and the smooth ECE, by key.
 
-    The ECE's, moved to its value by `bootstrap_interval`, ends where ECE does: at 0 and 1.
+    An ECE's, moved to its value by `bootstrap_interval`, ends where ECE does: at 0 and 1.
     """
     found: dict[str, tuple[float, float]] = {}
     for name, values in image_values(names, split, corruptions, predictions).items():
         found |= {key: (one.low, one.high) for key, one in bootstrap_intervals(values).items()}
-        probs = predictions[f"{name}_logits"].softmax(1)
-        ece = bootstrap_interval(image_gap(probs, predictions[f"{name}_labels"]), sum_gaps)
-        found[set_key(name, split, "ece_15")] = max(ece.low, 0.0), min(ece.high, 1.0)
+        probs, labels = predictions[f"{name}_logits"].softmax(1), predictions[f"{name}_labels"]
+        binned = {"ece_15": (NUM_BINS, sum_gaps), "smooth_ece": (SMOOTH_BINS, sum_smooth_gaps)}
+        for key, (bins, statistic) in binned.items():
+            ece = bootstrap_interval(image_gap(probs, labels, bins), statistic)
+            found[set_key(name, split, key)] = max(ece.low, 0.0), min(ece.high, 1.0)
     return found
 
 
@@ -319,11 +394,13 @@ def image_intervals(
 class Corruption(NamedTuple):
     """A kind of corruption and the levels at which accuracy is measured."""
 
-    name: CorruptionName
+    name: str
     levels: tuple[float, ...]
     """the first changes nothing"""
     apply: Callable[..., Tensor]
     """takes images, a level and a `generator`"""
+    once: bool = False
+    """whether it is drawn but once, whatever number is asked for"""
 
     def corrupt(self, images: Tensor, place: int, draw: int, chunk: int) -> Tensor:
         """Corrupt images at the level of that place; the same way for every network.
@@ -352,14 +429,23 @@ class Corruption(NamedTuple):
 def make_corruptions(fill: Sequence[int]) -> list[Corruption]:
     """Make occlusion (share hidden), shift (share left in frame), noise (sd, in full ranges).
 
-    Patches and borders are `fill`, a gray level for each channel.
+    Then the common ones, called "common/fog" and so on, by their severity. Patches and borders
+    are `fill`, a gray level for each channel.
     """
-    color = tuple(fill)
+    color, severities = tuple(fill), (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)
     return [
         Corruption("occlusion", (0.0, 0.2, 0.4, 0.6, 0.8), partial(occlude, fill=color)),
         Corruption("shift", (1.0, 0.8, 0.6, 0.4, 0.2), partial(shift_images, fill=color)),
         Corruption("noise", (0.0, 0.02, 0.05, 0.1, 0.2), add_noise),
+        *(
+            Corruption(f"{COMMON}{kind}", severities, partial(_apply_common, kind), once=True)
+            for kind in COMMON_CORRUPTIONS
+        ),
     ]
+
+
+def _apply_common(kind: str, images: Tensor, severity: float, generator: Generator) -> Tensor:
+    return corrupt(images, kind, int(severity), generator) if severity else images
 
 
 # Examples for pictures

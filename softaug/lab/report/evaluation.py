@@ -159,7 +159,7 @@ def _grouped(
     whole = f"{capitalize(comparison.arms[0].evaluations[0].split)} images"
     for key, row in rows.items():
         images = key.rpartition("/")[0]
-        heading = figures.CORRUPTIONS.get(images, (images,))[0] or whole
+        heading = figures.GROUPS.get(images, images) or whole
         groups.setdefault(heading, []).append(row)
     return Table(name, title, tuple(columns), groups, caption)
 

@@ -15,11 +15,12 @@ from softaug.lab.report import charts
 from softaug.lab.report.charts import literal, mark_percent
 from softaug.lab.report.findings import Difference, find_difference, lean
 from softaug.lab.report.model import WIDE, Colors, Figure, format_list, plural, slug
-from softaug.lab.report.style import GRAY, INK, MARKERS
+from softaug.lab.report.style import GRAY, INK, MARKERS, line_style
 from softaug.lab.schema import (
     Arm,
     CollectedLine,
     Comparison,
+    Estimate,
     Evaluation,
     MetricSpec,
     Pair,
@@ -29,11 +30,13 @@ from softaug.lab.schema import (
 
 _UNITS = {  # a group of metrics in one unit, by what their keys begin with
     "Error, points": ("error", "top5_error", "knn"),
-    "NLL and Brier score": ("nll", "brier"),
-    "Calibration error, points": ("ece_15",),
+    "NLL and Brier score": ("nll", "brier", "human_nll"),
+    "Calibration error, points": ("ece_15", "smooth_ece"),
     "Accuracy, part of the image hidden, points": ("occlusion/",),
     "Accuracy, moved out of frame, points": ("shift/",),
     "Accuracy, noise, points": ("noise/",),
+    "Accuracy, corrupted images, points": ("common/mean",),
+    "AUROC, points": ("ood/",),
 }
 _NEAR_COPIES = ("ece_15_mass",)  # in the table only: ECE by other bins
 _OF_EXTRA_SETS = ("error", "nll", "ece_15")
@@ -214,12 +217,21 @@ CORRUPTIONS = {  # title, axis, and what levels are multiplied by
     "shift": ("Image moved out of frame", "share left in frame, %", 100),
     "noise": ("Noise", "noise, sd in full ranges", 1),
 }
+COMMON = "common/"  # what names of common corruptions begin with
+GROUPS = {  # of metrics, by what their keys begin with
+    **{name: title for name, (title, *_) in CORRUPTIONS.items()},
+    "common": "Common corruptions, mean of five severities",
+    "ood": "Images of other classes, told from these",
+}
 
 
 def corruption_figures(arms: Sequence[Arm]) -> list[Figure]:
     """Draw accuracy at each level of each corruption that all have, all arms in one figure."""
     first, *others = [one.corruptions for arm in arms for one in arm.evaluations]
-    return [_corruption(arms, name) for name in first if all(name in other for other in others)]
+    shared = [name for name in first if all(name in other for other in others)]
+    drawn = [_corruption(arms, name) for name in shared if not name.startswith(COMMON)]
+    kinds = [name for name in shared if name.startswith(COMMON)]
+    return [*drawn, _common(arms, kinds)] if kinds else drawn
 
 
 def _corruption(arms: Sequence[Arm], kind: str) -> Figure:
@@ -266,6 +278,51 @@ def _draw_corruption(
     axes.set(xlabel=axis, ylabel="accuracy, %", ylim=(0, 102))
     if lines[0].x[0] > lines[0].x[-1]:  # what is left falls as harm grows
         axes.invert_xaxis()
+    charts.add_legend_above(figure, *axes.get_legend_handles_labels())
+
+
+def _common(arms: Sequence[Arm], kinds: Sequence[str]) -> Figure:
+    """Draw accuracy under each common corruption, and their mean."""
+    rows = [f"{COMMON}mean", *kinds]
+    labels = [name.removeprefix(COMMON).replace("-", " ") for name in rows]
+    found = [[arm.estimates[name] for name in rows] for arm in arms]
+    told = "; ".join(
+        f"{label}: {', '.join(f'{100 * arm.estimates[name].mean:.1f}' for arm in arms)}"
+        for label, name in zip(labels, rows, strict=True)
+    )
+    caption = (
+        "Common corruptions: accuracy in %, mean of five severities in the style of CIFAR-10-C, "
+        "which were generated here: compare these networks, not published ones. Bars: ± one "
+        "standard error over seeds."
+    )
+    names = [arm.name for arm in arms]
+    draw = partial(_draw_common, labels, found, names)
+    height = 60 + (8 + 6 * len(arms)) * len(rows)
+    return Figure(
+        "robustness-common",
+        f"{caption} In the order of {format_list(names)}: {told}.",
+        caption,
+        draw,
+        height,
+    )
+
+
+def _draw_common(
+    labels: Sequence[str],
+    found: Sequence[Sequence[Estimate]],
+    arms: Sequence[str],
+    figure: MplFigure,
+    colors: Colors,
+) -> None:
+    axes = figure.add_subplot()
+    for index, (arm, row) in enumerate(zip(arms, found, strict=True)):
+        places = [place + 0.18 * (index - (len(arms) - 1) / 2) for place in range(len(row))]
+        look = {**line_style(index, colors), "linestyle": "none", "markersize": 4.5}
+        means, errors = [100 * one.mean for one in row], [100 * (one.se or 0) for one in row]
+        axes.errorbar(means, places, xerr=errors, label=literal(arm), elinewidth=1.2, **look)
+    axes.axhline(0.5, color=INK, linewidth=0.8)
+    axes.set_yticks(range(len(labels)), labels)
+    axes.set(xlabel="accuracy, %", ylim=(len(labels) - 0.5, -0.5))
     charts.add_legend_above(figure, *axes.get_legend_handles_labels())
 
 

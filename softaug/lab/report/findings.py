@@ -25,7 +25,7 @@ SIGNS: dict[Word, str] = {
     "no difference shown": "=",
     "not tested": "·",
 }
-_HEADLINE = ("error", "nll", "ece_15")
+_HEADLINE = ("error", "nll", "ece_15", "common/mean")
 _FLOORS = ("knn_untrained_error", "knn_pixels_error")
 
 
@@ -230,7 +230,10 @@ def write_cautions(comparison: Comparison) -> tuple[str, ...]:
             found.append(f"Runs of {arm.name} differ in more than the seed: {keys}.")
     unlike_runs = {
         "Corruptions were drawn {} times, not alike in all runs.": (
-            corruption.draws for one in every for corruption in one.corruptions.values()
+            corruption.draws
+            for one in every
+            for name, corruption in one.corruptions.items()
+            if not name.startswith("common/")  # drawn once in all
         ),
         "Temperatures were not fitted alike in all runs: {}.": (
             one.temperature.how for one in every
