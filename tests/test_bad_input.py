@@ -25,7 +25,7 @@ from softaug import (
     confidence,
     retained,
 )
-from softaug.transforms import CropParams
+from softaug.transforms import CropParams, Mixture, Uniform
 
 NAN = math.nan
 LABELS = torch.tensor([0, 1, 2])
@@ -58,6 +58,8 @@ def filled(fill):
 
 SETTINGS = [
     (lambda: SoftCrop(sigma=0), "SoftCrop: sigma must be > 0 and finite, got 0"),
+    (lambda: SoftErase(strength=Uniform(2)), "SoftErase: strength must be at most 1, got Unif"),
+    (lambda: Mixture(mild=0.4, far=0.3), "Mixture: mild must be at most 0.3, which far is, got"),
     (lambda: SoftCrop(sigma=NAN), "SoftCrop: sigma must be > 0 and finite, got nan"),
     (lambda: SoftCrop(sigma="0.3"), "SoftCrop: sigma must be a number > 0, got str 0.3"),
     (lambda: SoftCrop(sigma=True), "SoftCrop: sigma must be a number > 0, got bool True"),

@@ -3,10 +3,12 @@
 from softaug.lab.recipes.augment import (
     Augment,
     Cutout,
+    Erase,
     Noise,
     NormalOffsets,
     NormalWindows,
     Pace,
+    SigmaLaw,
     UniformOffsets,
     UniformWindows,
 )
@@ -38,6 +40,7 @@ __all__ = [
     "Cutout",
     "DataSpec",
     "Entry",
+    "Erase",
     "LossSpec",
     "Mix",
     "Noise",
@@ -50,6 +53,7 @@ __all__ = [
     "PretrainRecipe",
     "ProbeSpec",
     "Recipe",
+    "SigmaLaw",
     "SimSiamSpec",
     "UniformOffsets",
     "UniformWindows",
