@@ -99,6 +99,8 @@ class SoftLoss(_WeightedLoss):
         label the focal loss, and linear in the target. The constant sum(t log t) of KL stays,
         so that 0 is KL; above 0 the loss of a soft target can fall below 0.
     base: `OnlineSmoothing` in place of the one-hot label; not together with `label_smoothing`.
+    max_suppression: MaxSup (Zhou et al. 2025): this times (top logit - mean logit) is added to the
+        loss of each sample, before weights. Label smoothing does so with the true class's logit.
 
     >>> logits = torch.tensor([[2.0, 0.0], [0.0, 0.0]])
     >>> label = SoftLabel(torch.tensor([0, 1]), torch.tensor([1.0, 0.5]))
@@ -118,6 +120,7 @@ class SoftLoss(_WeightedLoss):
         label_smoothing: float = 0.0,
         focal_gamma: float = 0.0,
         base: OnlineSmoothing | None = None,
+        max_suppression: float = 0.0,
     ) -> None:
         super().__init__(soften, weighting, reduction, validate)
         self.label_smoothing = check_share("SoftLoss", "label_smoothing", label_smoothing)
@@ -128,6 +131,7 @@ class SoftLoss(_WeightedLoss):
             rule = "give label_smoothing or base, not both: each says what a hard label becomes"
             refuse("SoftLoss", rule, f"label_smoothing={label_smoothing} and a base")
         self.base = base
+        self.max_suppression = check_not_negative("SoftLoss", "max_suppression", max_suppression)
         self.register_buffer("prior", _check_prior(prior), persistent=False)
 
     def forward(self, logits: Tensor, label: AnyLabel) -> Tensor:
@@ -145,6 +149,8 @@ class SoftLoss(_WeightedLoss):
         scores = log_probs if self.focal_gamma == 0 else _focal(log_probs, self.focal_gamma)
         softens_target = self.soften in ("target", "both")
         loss = self._divergence(scores, labels, kept if softens_target else None, share)
+        if self.max_suppression > 0:  # of log-probabilities, which differ by the same
+            loss = loss + self.max_suppression * (log_probs.amax(1) - log_probs.mean(1))
         weights = None if kept is None else compute_confidence(kept, logits.shape[1])
         if weights is not None and share is not None:
             weights = blend(weights[:, 0], weights[:, 1], share)
@@ -197,7 +203,8 @@ class SoftLoss(_WeightedLoss):
     def extra_repr(self) -> str:
         prior = "uniform" if self.prior is None else f"tensor of shape {list(self.prior.shape)}"
         focal = f", focal_gamma={self.focal_gamma}" if self.focal_gamma else ""
-        return f"{self._format(repr(prior))}, label_smoothing={self.label_smoothing}{focal}"
+        most = f", max_suppression={self.max_suppression}" if self.max_suppression else ""
+        return f"{self._format(repr(prior))}, label_smoothing={self.label_smoothing}{focal}{most}"
 
 
 class SoftBCELoss(_WeightedLoss):

@@ -27,7 +27,7 @@ from softaug import (
     retained,
 )
 from softaug.label import mix_labels
-from softaug.transforms import CropParams
+from softaug.transforms import CropParams, Mixture, Uniform
 
 NAN, HUGE, FLOAT8 = math.nan, 10**400, torch.float8_e4m3fn
 LABELS = torch.tensor([0, 1, 2])
@@ -60,6 +60,8 @@ def filled(fill):
 
 SETTINGS = [
     (lambda: SoftCrop(sigma=0), "SoftCrop: sigma must be > 0 and finite, got 0"),
+    (lambda: SoftErase(strength=Uniform(2)), "SoftErase: strength must be at most 1, got Unif"),
+    (lambda: Mixture(mild=0.4, far=0.3), "Mixture: mild must be at most 0.3, which far is, got"),
     (lambda: SoftCrop(sigma=NAN), "SoftCrop: sigma must be > 0 and finite, got nan"),
     (lambda: SoftCrop(sigma="0.3"), "SoftCrop: sigma must be a number > 0, got str 0.3"),
     (lambda: SoftCrop(sigma=True), "SoftCrop: sigma must be a number > 0, got bool True"),
@@ -78,7 +80,10 @@ SETTINGS = [
     (lambda: SoftPolicy("random"), "SoftPolicy: policy must be one of 'trivial', 'rand', got"),
     (lambda: SoftPolicy(num_ops=2), 'SoftPolicy: policy "trivial" has no num_ops, got 2; leave'),
     (lambda: SoftErase(p=1.5), "SoftErase: p must be a number in 0..1, got float 1.5"),
-    (lambda: SoftCrop(fill="man"), 'must be a finite number, one per channel, or "mean", got str man'),
+    (
+        lambda: SoftCrop(fill="man"),
+        'must be a finite number, one per channel, or "mean", got str man',
+    ),
     (lambda: SoftCrop(fill=NAN), 'a finite number, one per channel, or "mean", got float nan'),
     (lambda: SoftCrop(fill=math.inf), 'a finite number, one per channel, or "mean", got float in'),
     (lambda: SoftCrop(fill=HUGE), "got an integer of 1329 bits"),
@@ -177,7 +182,10 @@ def dense(label, kept, num_classes=4):
 
 DENSE = [
     (dense(LABELS[:2], WHOLE), "of one, got int64 tensor of shape [2] and float32 tensor of shape"),
-    (dense(LABELS, 1.0), "label and retained must be of the same [B] samples, or of one, got int64"),
+    (
+        dense(LABELS, 1.0),
+        "label and retained must be of the same [B] samples, or of one, got int64",
+    ),
     (dense(1, WHOLE), "label and retained must be of the same [B] samples, or of one, got int64"),
     (dense(LABELS[:2], WHOLE[:2, None]), "must be of the same [B] samples, or of one, got int64"),
     (dense(torch.eye(4)[:2], WHOLE), "must be of the same [B] samples, or of one, got float32"),
@@ -199,9 +207,18 @@ TRANSFORMS = [
     (crop(labels=LABELS.float()), "labels must be integers, got float32 tensor of shape [3]"),
     (crop(labels=[0, 1, 2]), "labels of 3 images must be [B], got list [0, 1, 2]"),
     (crop(labels=SoftLabel(LABELS, WHOLE[:, None])), "got float32 tensor of shape [3, 1]"),
-    (crop(labels=SoftLabel(LABELS, WHOLE * 1.5)), "SoftCrop: retained must be in [0, 1], got 1.5 ("),
-    (crop(labels=SoftLabel(LABELS, WHOLE * NAN)), "SoftCrop: retained must be in [0, 1], got nan ("),
-    (crop(labels=SoftLabel(LABELS, WHOLE.to(FLOAT8))), "retained must be floating point, on the im"),
+    (
+        crop(labels=SoftLabel(LABELS, WHOLE * 1.5)),
+        "SoftCrop: retained must be in [0, 1], got 1.5 (",
+    ),
+    (
+        crop(labels=SoftLabel(LABELS, WHOLE * NAN)),
+        "SoftCrop: retained must be in [0, 1], got nan (",
+    ),
+    (
+        crop(labels=SoftLabel(LABELS, WHOLE.to(FLOAT8))),
+        "retained must be floating point, on the im",
+    ),
     (crop(labels=SoftLabel(LABELS, FAR[:, 0])), "on the images' device cpu, got float32 tensor o"),
     (crop(IMAGES[0], SoftLabel(1, 1.5)), "SoftCrop: retained must be a number in 0..1, got float"),
     (crop(IMAGES[0], SoftLabel(1, None)), "SoftCrop: retained must be a number in 0..1, got NoneT"),

@@ -97,6 +97,32 @@ def test_loss_and_gradient_equal_the_dense_formula(soften, kind, gamma):
 
 
 @EACH_KIND
+@EACH_SOFTEN
+def test_max_suppression_adds_the_top_logit_less_the_mean_before_weights(soften, kind):
+    def slow(logits):
+        plain = {
+            name: SoftLoss(name, reduction="none")(logits.detach(), KINDS[kind])
+            for name in ("none", "weight")
+        }
+        weight = plain["weight"] / plain["none"] if soften in ("weight", "both") else 1.0
+        penalty = torch.stack([row.max() - row.sum() / CLASSES for row in logits])
+        return SoftLoss(soften, reduction="none")(logits, KINDS[kind]) + 0.3 * weight * penalty
+
+    ours = SoftLoss(soften, reduction="none", max_suppression=0.3)
+    logits = make_logits()
+    torch.testing.assert_close(ours(logits, KINDS[kind]), slow(logits))
+    found = gradient(partial(ours, label=KINDS[kind]), logits)
+    torch.testing.assert_close(found, gradient(slow, logits))
+
+
+def test_max_suppression_is_torchs_label_smoothing_where_the_answer_is_right():
+    logits = make_logits()
+    labels = logits.argmax(1)
+    expected = F.cross_entropy(logits, labels, label_smoothing=0.1)
+    torch.testing.assert_close(SoftLoss(max_suppression=0.1)(logits, labels), expected)
+
+
+@EACH_KIND
 @pytest.mark.parametrize(("gamma", "prior"), [(0, "uniform"), (0, "[C, C]"), (0.5, "[C]")])
 def test_gradient_is_the_slope_of_the_loss(kind, gamma, prior):
     loss = SoftLoss(prior=PRIORS[prior], reduction="none", label_smoothing=0.1, focal_gamma=gamma)

@@ -30,7 +30,7 @@ SIGNATURES = {
     "SoftErase": "area=(0.02, 0.33) ratio=(0.3, 3.3) k=2.0 fill=0 p=1.0 strength=1.0",
     "SoftLabel": "label retained",
     "SoftLoss": "soften='both' weighting='sample' prior='uniform' reduction='mean' validate=None "
-    "label_smoothing=0.0 focal_gamma=0.0 base=None",
+    "label_smoothing=0.0 focal_gamma=0.0 base=None max_suppression=0.0",
     "SoftNoise": "sigma=0.1 noise_sd=0.1 k=1.0",
     "SoftPolicy": "policy='trivial' num_ops=None magnitude=None curves='naive' fill=0 strength=1.0",
     "SoftResizedCrop": "size=224 sigma=0.3 k=2.0 min_size=None fill=0 antialias=True "

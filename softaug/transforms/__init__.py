@@ -12,6 +12,7 @@ from softaug.transforms.erase_noise import (
 )
 from softaug.transforms.policy import PerSample, PolicyParams, SeedParams, SoftPolicy
 from softaug.transforms.resized_crop import SoftResizedCrop, UniformResizedCrop
+from softaug.transforms.strength import Mixture, Uniform
 from softaug.transforms.two_views import ColorJitter, JitterParams, TwoViews, ViewParams, Views
 from softaug.transforms.windows import WindowCrop, WindowParams
 
@@ -23,6 +24,7 @@ __all__ = [
     "FlipParams",
     "HorizontalFlip",
     "JitterParams",
+    "Mixture",
     "NoiseParams",
     "PerSample",
     "PolicyParams",
@@ -36,6 +38,7 @@ __all__ = [
     "SoftResizedCrop",
     "SoftTransform",
     "TwoViews",
+    "Uniform",
     "UniformCrop",
     "UniformResizedCrop",
     "ViewParams",

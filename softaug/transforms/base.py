@@ -24,7 +24,7 @@ from softaug.draws import DrawKey, draw_uniforms, send
 from softaug.label import SoftLabel
 from softaug.pixels import get_tv_tensors, is_tv_tensor, wrap_like
 from softaug.softening import compute_retained
-from softaug.transforms.strength import AUTO, Auto, Paceable, Paced
+from softaug.transforms.strength import AUTO, Auto, Law, Paceable, Paced
 
 Labels = Tensor | int | SoftLabel
 Power = float | Sequence[float] | Auto  # k: one number, one for each class, or a pacer's
@@ -51,7 +51,8 @@ class SoftTransform(nn.Module, Generic[P], ABC):
 
     A subclass writes `_draw` (uniform numbers to parameters) and `_render` (a batch and its
     parameters to a batch), and has a `purpose` number of its own, so that its keyed draws differ
-    from those of other transforms. `paceable` names the setting that a `Pacer` can change.
+    from those of other transforms. `paceable` names the setting that a `Pacer` can change, and
+    that a law (`Uniform`, `Mixture`) can draw for each image.
     """
 
     purpose: ClassVar[int]
@@ -96,8 +97,7 @@ class SoftTransform(nn.Module, Generic[P], ABC):
         `labels` are needed only where a pacer gives each class a strength of its own.
         """
         check_images(self.name, images)
-        uniform = draw_uniforms(self.name, images, self.num_uniforms, self.purpose, generator, key)
-        strength = self._read_strength(labels, key, uniform)
+        uniform, strength = self._draw_numbers(images, labels, generator, key)
         drawn = self._draw(uniform, images.shape[-2], images.shape[-1], strength)
         return _send_params(drawn, images.device)
 
@@ -149,21 +149,37 @@ class SoftTransform(nn.Module, Generic[P], ABC):
             return compute_retained(params.visible, self.k)
         if isinstance(self.k, Paced):
             now = send(self.k.read(self.name, "k"), params.visible.device)
-            return compute_retained(params.visible, now.to(params.visible.dtype).expand_as(params.visible))
-        return compute_retained(params.visible, per_class_k(self.name, self.k, label, like=params.visible))
+            return compute_retained(
+                params.visible, now.to(params.visible.dtype).expand_as(params.visible)
+            )
+        return compute_retained(
+            params.visible, per_class_k(self.name, self.k, label, like=params.visible)
+        )
 
-    def _read_strength(self, labels: Labels | None, key: DrawKey | None, like: Tensor) -> Strength:
-        """Read the paceable setting for these samples; 1 where there is none."""
-        if self.paceable is None:
-            return 1.0
-        value: float | Paced = getattr(self, self.paceable.name)
+    def _draw_numbers(
+        self,
+        images: Tensor,
+        labels: Labels | None,
+        generator: Generator | None,
+        key: DrawKey | None,
+    ) -> tuple[Tensor, Strength]:
+        """Draw uniform numbers [B, num_uniforms], and read the paceable setting of these samples.
+
+        It is 1 where there is none; a law takes one number more of each image.
+        """
+        value: float | Law | Paced = getattr(self, self.paceable.name) if self.paceable else 1.0
+        num = self.num_uniforms + isinstance(value, Law)
+        uniform = draw_uniforms(self.name, images, num, self.purpose, generator, key)
+        if isinstance(value, Law):
+            return uniform[:, :-1], value.draw(uniform[:, -1])
         if not isinstance(value, Paced):
-            return value
+            return uniform, value
+        assert self.paceable is not None, "it has a paced setting"
         given = {
             "class": None if labels is None else _get_classes(labels),
             "sample": None if key is None else key.index,
         }
-        return value.look_up(self.name, self.paceable.name, given, like)
+        return uniform, value.look_up(self.name, self.paceable.name, given, uniform)
 
     @abstractmethod
     def _draw(self, uniform: Tensor, height: int, width: int, strength: Strength) -> P:

@@ -13,7 +13,7 @@ from softaug.transforms.affine import measure_visible
 from softaug.transforms.base import SoftTransform, Strength
 from softaug.transforms.curves import find_curves
 from softaug.transforms.operations import OPERATIONS, apply_each, build_maps
-from softaug.transforms.strength import STRENGTH, Auto, check_strength
+from softaug.transforms.strength import STRENGTH, Auto, Law, check_strength
 
 _LAST_BIN = 30  # magnitudes are 31 even steps from 0 to the widest
 _TRIVIAL_SHIFT = 32  # pixels, whatever the image's size
@@ -54,7 +54,7 @@ class SoftPolicy(SoftTransform[PolicyParams]):
         magnitude: int | None = None,
         curves: Any = "naive",
         fill: Fill = 0,
-        strength: float | Auto = 1.0,
+        strength: float | Law | Auto = 1.0,
     ) -> None:
         super().__init__(k=1.0)
         self.strength = check_strength(self.name, STRENGTH, strength)

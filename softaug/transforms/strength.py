@@ -1,13 +1,22 @@
-"""Settings that a pacer changes while training goes on."""
+"""How strong a transform is: a number, a law that draws one for each image, or a pacer's."""
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
-from softaug.checks import check_inside, check_integers, check_positive, describe, refuse
+from softaug.checks import (
+    check_inside,
+    check_integers,
+    check_not_negative,
+    check_positive,
+    check_share,
+    describe,
+    refuse,
+)
 from softaug.draws import has_float64, send
 
 AUTO = "auto"
@@ -32,6 +41,55 @@ class Paceable(NamedTuple):
 
 SIGMA = Paceable("sigma", 0.05, 0.3)
 STRENGTH = Paceable("strength", 0.1, 1.0, limit=1.0)  # multiplies what a transform draws
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """A strength for each image, uniform in (0, most): `SoftCrop(sigma=Uniform(0.3))`.
+
+    >>> Uniform(0.3).draw(torch.tensor([0.1, 0.5]))  # of numbers uniform in (0, 1)
+    tensor([0.0300, 0.1500])
+    """
+
+    most: float
+
+    def __post_init__(self) -> None:
+        check_positive("Uniform", "most", self.most)
+
+    def draw(self, uniform: Tensor) -> Tensor:
+        """Turn numbers uniform in (0, 1) into strengths."""
+        return self.most * uniform
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """The strength `far` for a `share` of the images, drawn at random, and `mild` for the others.
+
+    >>> Mixture(mild=0.05, far=0.3, share=0.5).draw(torch.tensor([0.1, 0.9]))
+    tensor([0.3000, 0.0500])
+    """
+
+    mild: float = 0.05
+    far: float = 0.3
+    share: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_positive("Mixture", "far", self.far)
+        check_share("Mixture", "share", self.share)
+        if check_not_negative("Mixture", "mild", self.mild) > self.far:
+            refuse("Mixture", f"mild must be at most {self.far:g}, which far is", self.mild)
+
+    @property
+    def most(self) -> float:
+        """The largest strength."""
+        return self.far
+
+    def draw(self, uniform: Tensor) -> Tensor:
+        """Turn numbers uniform in (0, 1) into strengths."""
+        return torch.full_like(uniform, self.mild).masked_fill(uniform < self.share, self.far)
+
+
+Law = Uniform | Mixture
 
 
 class Paced:
@@ -98,14 +156,14 @@ class Paced:
         return repr(AUTO)
 
 
-def check_strength(who: str, paceable: Paceable, value: Any) -> float | Paced:
-    """Return a number above 0 as a float, "auto" as what a pacer sets."""
+def check_strength(who: str, paceable: Paceable, value: Any) -> float | Law | Paced:
+    """Return a number above 0 as a float, a law as it is, "auto" as what a pacer sets."""
     if isinstance(value, str) and value == AUTO:
         return Paced()
-    number = check_positive(who, paceable.name, value)
-    if number > paceable.limit:
+    strength = value if isinstance(value, Law) else check_positive(who, paceable.name, value)
+    if (strength.most if isinstance(strength, Law) else strength) > paceable.limit:
         refuse(who, f"{paceable.name} must be at most {paceable.limit:g}", value)
-    return number
+    return strength
 
 
 def _make_shared(shape: tuple[int, ...]) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 from torch import Generator, Tensor
 
 from softaug.checks import check_choice, check_switch, check_whole, describe, refuse
-from softaug.draws import DrawKey, draw_uniforms
+from softaug.draws import DrawKey
 from softaug.label import SoftLabel
 from softaug.pixels import Fill, check_fill, make_fill
 from softaug.transforms.base import Labels, Power, SoftTransform, Strength, check_sample
@@ -102,8 +102,8 @@ class WindowCrop(SoftTransform[WindowParams]):
                 rule = "height and width must be [B] int64, one for each image"
                 refuse(self.name, rule, describe(edge))
         no_pixels = torch.empty(1, 1, 1, 1).expand(len(height), -1, -1, -1)
-        uniform = draw_uniforms(self.name, no_pixels, self.num_uniforms, self.purpose, None, key)
-        return self._draw(uniform, height, width, self._read_strength(labels, key, uniform))
+        uniform, strength = self._draw_numbers(no_pixels, labels, None, key)
+        return self._draw(uniform, height, width, strength)
 
     def _draw(
         self, uniform: Tensor, height: Length, width: Length, strength: Strength

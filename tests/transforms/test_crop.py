@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softaug import DrawKey, SoftCrop, SoftLabel, UniformCrop
-from softaug.transforms import CropParams, HorizontalFlip
+from softaug.transforms import CropParams, HorizontalFlip, Mixture, Uniform
 from tests.transforms.pictures import DTYPES, coded, drawn, key_of, pictures
 
 
@@ -78,6 +78,24 @@ def test_the_least_crop_leaves_the_images_alone(crop):
 
 def test_huge_sigma_spreads_the_offsets_over_the_image():
     assert drawn(SoftCrop(sigma=1e6), 1000, 9, 9).dx.unique().tolist() == list(range(-8, 9))
+
+
+def test_a_mixture_gives_a_share_of_the_images_the_far_crop_and_the_others_the_mild_one():
+    near, far, both = (
+        drawn(SoftCrop(sigma)).dx for sigma in (0.02, 0.3, Mixture(0.02, 0.3, share=0.25))
+    )
+    is_far, is_near = both == far, both == near
+    assert bool((is_far | is_near).all())
+    assert float((~is_near).sum() / (near != far).sum()) == pytest.approx(0.25, abs=0.03)
+    whole = drawn(SoftCrop(Mixture(0.0, 0.3))).visible == 1
+    assert float(whole.double().mean()) == pytest.approx(0.5, abs=0.03)
+
+
+def test_a_uniform_law_has_the_mean_offset_of_half_its_most():
+    fixed, law = (drawn(SoftCrop(sigma), 50_000, 500, 500) for sigma in (0.1, Uniform(0.1)))
+    shifts = [params.dx.double().abs().mean() for params in (fixed, law)]
+    assert float(shifts[1] / shifts[0]) == pytest.approx(0.5, abs=0.01)
+    assert float(law.dx.double().std()) == pytest.approx(50 / 3**0.5, rel=0.02)
 
 
 @given(

@@ -18,7 +18,7 @@ from softaug import (
     UniformCrop,
     UniformResizedCrop,
 )
-from softaug.transforms import ColorJitter, HorizontalFlip, PerSample
+from softaug.transforms import ColorJitter, HorizontalFlip, Mixture, PerSample, Uniform
 from softaug.transforms.curves import NAIVE, Curve
 from tests.transforms.pictures import DTYPES, pictures
 
@@ -26,6 +26,7 @@ PER_CLASS = {**NAIVE, "color": Curve("strength", 1.0, (1.0,) * 12)}
 TRANSFORMS = {
     "SoftCrop": SoftCrop(),
     "SoftCrop by class": SoftCrop(0.2, (1.5,) * 12, "mean"),
+    "SoftCrop by law": SoftCrop(Uniform(0.3)),
     "UniformCrop": UniformCrop(2),
     "SoftErase": SoftErase(),
     "SoftCutout": SoftCutout(3),
@@ -34,6 +35,7 @@ TRANSFORMS = {
     "trivial": SoftPolicy(),
     "rand": SoftPolicy("rand", 2, 15, curves=PER_CLASS),
     "SoftResizedCrop": SoftResizedCrop(8),
+    "SoftResizedCrop by law": SoftResizedCrop(8, Mixture(0.0, 0.3)),
     "UniformResizedCrop": UniformResizedCrop(8),
     "HorizontalFlip": HorizontalFlip(),
     "ColorJitter": ColorJitter(),

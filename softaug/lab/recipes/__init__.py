@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 from softaug.lab.recipes.augment import (
     Augment,
     Cutout,
+    Erase,
     Noise,
     NormalOffsets,
     NormalWindows,
     Pace,
+    SigmaLaw,
     UniformOffsets,
     UniformWindows,
 )
@@ -46,6 +48,7 @@ __all__ = [
     "Cutout",
     "DataSpec",
     "Entry",
+    "Erase",
     "LossSpec",
     "Mix",
     "Noise",
@@ -58,6 +61,7 @@ __all__ = [
     "PretrainRecipe",
     "ProbeSpec",
     "Recipe",
+    "SigmaLaw",
     "SimSiamSpec",
     "UniformOffsets",
     "UniformWindows",

@@ -7,7 +7,14 @@ field of `Augment` and a step of `STEPS`.
 from dataclasses import dataclass, field, fields
 from typing import ClassVar, Literal, get_args
 
-from softaug.checks import check_choice, check_positive, check_range, check_share, describe, refuse
+from softaug.checks import (
+    check_choice,
+    check_not_negative,
+    check_range,
+    check_share,
+    describe,
+    refuse,
+)
 from softaug.lab.recipes.fields import (
     Bounds,
     Count,
@@ -47,8 +54,8 @@ class NormalOffsets(Spec):
 
     who: ClassVar[str] = "augment.crop"
 
-    sigma: Positive = 0.3
-    """standard deviation of the offsets, in image edges"""
+    sigma: NotNegative = 0.3
+    """standard deviation of the offsets, in image edges; 0 is no crop"""
     k: Positive | None = 2.0
     """softening curve: larger keeps labels hard until most of the image is gone; None leaves them
     whole"""
@@ -78,8 +85,8 @@ class NormalWindows(Spec):
 
     who: ClassVar[str] = "augment.crop"
 
-    sigma: Positive = 0.3
-    """spread of the window's size and of its place"""
+    sigma: NotNegative = 0.3
+    """spread of the window's size and of its place; 0 is the whole image"""
     k: Positive | None = 2.0
     """softening curve: larger keeps labels hard until most of the image is gone; None leaves them
     whole"""
@@ -100,6 +107,33 @@ class NormalWindows(Spec):
 
 Crop = UniformOffsets | NormalOffsets | UniformWindows | NormalWindows
 WINDOWS = (UniformWindows, NormalWindows)
+
+
+@dataclass(frozen=True)
+class SigmaLaw(Spec):
+    """How the crop's sigma is drawn for each image."""
+
+    who: ClassVar[str] = "augment.law"
+
+    kind: Literal["fixed", "uniform", "mixture"] = "fixed"
+    """the crop's sigma for every image; uniform up to it; or it for a share of the images, and a
+    milder one for the others"""
+    share: Share = 0.5
+    """mixture: share of the images, or of each image's views, with the crop's sigma"""
+    mild: Share = 0.2
+    """mixture: what the others have, as a share of the crop's sigma"""
+
+    def check_crop(self, crop: Crop, views: int) -> None:
+        """Refuse a law of what is not there."""
+        if self.kind != "fixed" and not isinstance(crop, NormalOffsets | NormalWindows):
+            remedy = "begin from a soft recipe"
+            refuse(self.who, "the crop must have a sigma", type(crop).__name__, remedy)
+        if self.kind != "mixture" and (self.share, self.mild) != (0.5, 0.2):
+            got = f"{self.share:g} and {self.mild:g} with {self.kind}"
+            refuse(self.who, "share and mild are for mixture", got)
+        if self.kind == "mixture" and views > 1 and self.share * views % 1:
+            rule = f"share of an image's {views} views must be a whole number of them"
+            refuse(self.who, rule, self.share)
 
 
 @dataclass(frozen=True)
@@ -124,6 +158,22 @@ class Cutout(Spec):
 
     length: Whole = 0
     """its edge in pixels; 0 is no square"""
+    k: Positive | None = 2.0
+    """softening curve, for a loss that softens; None leaves labels whole"""
+    fill: Fill = "data-mean"
+    """its color"""
+
+
+@dataclass(frozen=True)
+class Erase(Spec):
+    """Random erasing: a rectangle of random size and shape, wholly inside the image."""
+
+    who: ClassVar[str] = "augment.erase"
+
+    p: Share = 0.0
+    """share of the images that lose one; 0 is none"""
+    area: Shares = (0.02, 0.33)
+    """least and largest share of the image's area"""
     k: Positive | None = 2.0
     """softening curve, for a loss that softens; None leaves labels whole"""
     fill: Fill = "data-mean"
@@ -213,6 +263,7 @@ class Augment(Spec):
     who: ClassVar[str] = "augment"
 
     crop: Crop = field(default_factory=UniformOffsets)
+    law: SigmaLaw = SigmaLaw()
     policy: Literal["none", "randaugment", "trivialaugment", "autoaugment"] = "none"
     """torchvision's own, with its defaults; it leaves labels whole"""
     curves: str | None = None
@@ -220,6 +271,8 @@ class Augment(Spec):
     curves.json"""
     noise: Noise = Noise()
     cutout: Cutout = Cutout()
+    erase: Erase = Erase()
+    """in place of cutout, at its step of the order"""
     flip: bool = True
     """left and right are swapped for every other image"""
     order: tuple[Step, ...] = STEPS
@@ -227,8 +280,14 @@ class Augment(Spec):
     and after a hard one); windows come first, so that only what is seen is decoded"""
     schedules: tuple[tuple[str, float, float], ...] = ()
     """(setting, factor, share): the setting is multiplied by the factor in the last share of the
-    epochs, e.g. crop.sigma 0.001 0.04"""
+    epochs, e.g. crop.sigma 0.001 0.04; a factor of 0 turns it off"""
     pace: Pace = field(default_factory=Pace)
+    views: Count = 1
+    """views of each image in a batch, which has fewer images by as much; an epoch keeps its steps.
+    With law mixture the last views of each image are far"""
+    batchnorm_sigma: NotNegative | None = None
+    """after the last step BatchNorm's statistics become those of training images cropped at this
+    sigma (0: whole), as `softaug.batchnorm` does it; None keeps those of training"""
 
     def __post_init__(self) -> None:
         if not isinstance(self.crop, Crop):
@@ -244,14 +303,22 @@ class Augment(Spec):
             remedy = "only what a window shows is decoded"
             refuse(self.who, "order must begin with crop for windows", self.order, remedy)
         for setting, factor, share in self.schedules:
-            check_positive("augment.schedules", "factor", factor)
+            check_not_negative("augment.schedules", "factor", factor)
             check_share("augment.schedules", "share", share)
             check_choice("augment.schedules", "setting", setting, self.numbers())
         self.pace.check_crop(self.crop, {setting for setting, *_ in self.schedules})
+        if self.cutout.length and self.erase.p:
+            refuse(self.who, "one of cutout and erase must be off", "both")
+        if self.views > 1 and self.pace.by != "all":
+            rule = "views must be 1 for a pace by class or sample"
+            refuse(self.who, rule, f"{self.views} by {self.pace.by}")
+        if self.pace.on and self.law.kind != "fixed":
+            refuse(self.who, "the law of what is paced must be fixed", self.law.kind)
+        self.law.check_crop(self.crop, self.views)
 
     def numbers(self) -> tuple[str, ...]:
         """The settings that a schedule can change."""
-        parts = {"crop": self.crop, "noise": self.noise, "cutout": self.cutout}
+        parts = {name: getattr(self, name) for name in ("crop", "noise", "cutout", "erase")}
         return tuple(
             f"{part}.{name}"
             for part, settings in parts.items()

@@ -98,6 +98,8 @@ class LossSpec(Spec):
     """share of the label that follows what the network answered for its class in the last epoch"""
     focal_gamma: NotNegative = 0.0
     """focal loss: weigh down what is answered surely (the paper calls it alpha)"""
+    max_suppression: NotNegative = 0.0
+    """MaxSup: factor of the top logit less the mean logit, which is added to the loss"""
     prior: str = "uniform"
     """where the mass of a softened target goes: uniform, coarse (CIFAR-100's groups), or a
     prior.json that `softaug curves confusion` made"""
@@ -222,6 +224,9 @@ class Recipe(Spec):
         super().__post_init__()
         _check_warmup(self.optim, self.epochs)
         crop, kind, pace = self.augment.crop, self.mix.kind, self.augment.pace
+        if self.batch % self.augment.views:
+            rule = f"batch must hold whole images of augment.views {self.augment.views}"
+            refuse(self.who, rule, self.batch)
         if kind == "manifold-mixup" and self.compute.compile:
             remedy = "the layer that is mixed changes from step to step"
             refuse(self.who, "compute.compile must be off for manifold-mixup", "on", remedy)

@@ -8,14 +8,20 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from softaug.checks import check_choice, describe, nearest, refuse
-from softaug.lab.recipes.augment import Pace
+from softaug.lab.recipes.augment import Erase, Pace, SigmaLaw
 from softaug.lab.recipes.config import AnyRecipe
 
 RECIPE = "recipe.json"
 ABSENT = "(absent)"
 # What tables of recipes once did not have, oldest first, and what leaves all as it was.
 LATER: dict[str, dict[str, Any]] = {
-    "augment": {"pace": asdict(Pace())},
+    "augment": {
+        "pace": asdict(Pace()),
+        "law": asdict(SigmaLaw()),
+        "erase": asdict(Erase()),
+        "views": 1,
+        "batchnorm_sigma": None,
+    },
     "augment.pace": {"by": "all", "since": None, "settle": 0.0},
     "optim": {
         "name": "SGD",
@@ -24,6 +30,7 @@ LATER: dict[str, dict[str, Any]] = {
         "schedule": "cosine",
         "drops": [0.6, 0.8],
     },
+    "loss": {"max_suppression": 0.0},
 }
 
 

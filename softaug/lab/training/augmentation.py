@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 from torchvision.transforms.v2 import (  # type: ignore[attr-defined]
     AutoAugment,
@@ -19,9 +20,11 @@ from softaug.lab.recipes.augment import (
     Augment,
     Crop,
     Cutout,
+    Erase,
     Noise,
     NormalOffsets,
     NormalWindows,
+    SigmaLaw,
     UniformOffsets,
     UniformWindows,
 )
@@ -29,19 +32,23 @@ from softaug.pacing import AccuracyHold, ConfidenceMatch, Pacer, Rule
 from softaug.pixels import Fill
 from softaug.transforms import (
     HorizontalFlip,
+    Mixture,
     PerSample,
     SoftCrop,
     SoftCutout,
+    SoftErase,
     SoftNoise,
     SoftPolicy,
     SoftResizedCrop,
+    Uniform,
     UniformCrop,
     UniformResizedCrop,
 )
 from softaug.transforms.base import SoftTransform
-from softaug.transforms.strength import AUTO, Paced
+from softaug.transforms.strength import AUTO, Law, Paced
 
 AnyTransform = SoftTransform[Any]
+LEAST_SIGMA = 1e-6  # stands for 0, which no transform takes: it moves nothing
 
 
 def build_transforms(
@@ -53,37 +60,42 @@ def build_transforms(
     """Build the transforms in their order; `data_mean` is a gray level for each channel.
 
     `size` is the edge that windows are resized to; other crops keep that of the images.
-    `per_sample_sigma` [N] is the crop's for each sample, by its place in the data set.
+    `per_sample_sigma` [N] is the crop's for each sample, by the index of its key.
     """
     fills: dict[str, Fill] = {
         "data-mean": tuple(round(mean) for mean in data_mean),
         "image-mean": "mean",
         "black": 0,
     }
-    noise, cutout = augment.noise, augment.cutout
+    noise, cutout, erase = augment.noise, augment.cutout, augment.erase
     made: dict[str, AnyTransform | None] = {
         "flip": HorizontalFlip() if augment.flip else None,
-        "crop": _build_crop(augment.crop, fills, size, per_sample_sigma),
+        "crop": _build_crop(augment, fills, size, per_sample_sigma),
         "policy": _build_policy(augment),
         "noise": SoftNoise(noise.sigma, noise.noise_sd, _get_k(noise)) if noise.sigma else None,
-        "cutout": (
-            SoftCutout(cutout.length, _get_k(cutout), fills[cutout.fill]) if cutout.length else None
-        ),
+        "cutout": None,
     }
+    if cutout.length:
+        made["cutout"] = SoftCutout(cutout.length, _get_k(cutout), fills[cutout.fill])
+    if erase.p:
+        fill = fills[erase.fill]
+        made["cutout"] = SoftErase(erase.area, k=_get_k(erase), fill=fill, p=erase.p)
     steps = [made[step] for step in augment.order]
     return tuple(transform for transform in steps if transform is not None)
 
 
 def _build_crop(
-    crop: Crop, fills: Mapping[str, Fill], size: int, per_sample_sigma: Tensor | None
+    augment: Augment, fills: Mapping[str, Fill], size: int, per_sample_sigma: Tensor | None
 ) -> AnyTransform:
+    crop = augment.crop
     k = _get_k(crop)
     if isinstance(crop, UniformOffsets):
         return UniformCrop(crop.max_shift, k, fills[crop.fill])
     if isinstance(crop, UniformWindows):
         return UniformResizedCrop(size, crop.scale, crop.ratio, k, crop.antialias)
     soft = SoftCrop if isinstance(crop, NormalOffsets) else partial(SoftResizedCrop, size)
-    settings = vars(crop) | {"k": k, "fill": fills[crop.fill]}
+    sigma = _build_sigma(crop.sigma or LEAST_SIGMA, augment.law)
+    settings = vars(crop) | {"sigma": sigma, "k": k, "fill": fills[crop.fill]}
     if per_sample_sigma is None:
         return soft(**settings)
     made = soft(**settings | {"sigma": AUTO})
@@ -93,7 +105,27 @@ def _build_crop(
     return made
 
 
-def _get_k(settings: Crop | Noise | Cutout) -> float:
+def _build_sigma(sigma: float, law: SigmaLaw) -> float | Law:
+    if law.kind == "mixture":
+        return Mixture(law.mild * sigma, sigma, law.share)
+    return Uniform(sigma) if law.kind == "uniform" else sigma
+
+
+def view_sigmas(augment: Augment, num: int) -> Tensor | None:
+    """Return the sigma of each view of `num` images, [views x num], the far ones last.
+
+    None where all views are alike.
+    """
+    crop, law, views = augment.crop, augment.law, augment.views
+    if views == 1 or law.kind != "mixture":
+        return None
+    assert isinstance(crop, NormalOffsets | NormalWindows), "the recipe sees to it"
+    far = torch.arange(views) >= views * (1 - law.share)
+    sigmas = crop.sigma * far.double().clamp(min=law.mild)
+    return sigmas.repeat_interleave(num)
+
+
+def _get_k(settings: Crop | Noise | Cutout | Erase) -> float:
     """Return a transform's k: an infinite one leaves labels whole."""
     return math.inf if settings.k is None else settings.k
 

@@ -20,6 +20,7 @@ from softaug.lab.training.augmentation import (
     at_strength,
     build_transforms,
     scheduled,
+    view_sigmas,
 )
 from softaug.lab.training.distributed import SINGLE, DistContext
 from softaug.lab.training.setup import derive_seed, ignore_signals
@@ -40,10 +41,12 @@ class Steps(Dataset[B]):
     """`steps[step]` is what this process gets of a step.
 
     Each step takes the next `recipe.batch` samples of the epoch's order (the last one what is
-    left), each process a stretch of them, which holds at least `least`.
+    left), each process a stretch of them, which holds at least `least`. With two views a sample
+    comes twice in a row, and an order lasts two epochs.
     """
 
     by_epoch = False  # whether an epoch's samples are known only when the one before has ended
+    views = 1  # of each sample in a step
 
     def __init__(
         self, recipe: EpochPlan, num: int, context: DistContext = SINGLE, least: int = 1
@@ -65,10 +68,12 @@ class Steps(Dataset[B]):
     def __getitem__(self, step: int) -> B: ...
 
     def index(self, step: int) -> Tensor:
-        """Return the samples of a step in all processes."""
+        """Return the samples of a step in all processes; view v of one is v x num + its place."""
         epoch, place = divmod(step, self.steps_per_epoch)
         if self._order[0] != epoch:
-            self._order = epoch, epoch_order(self.num, self.recipe.seed, epoch)
+            order = epoch_order(self.num, self.recipe.seed, epoch // self.views)
+            order = (order[:, None] + self.num * torch.arange(self.views)).flatten()
+            self._order = epoch, order.split(self.num)[epoch % self.views]
         start = place * self.recipe.batch
         return self._order[1][start : start + self.recipe.batch]
 
@@ -159,7 +164,7 @@ class Batches(Steps[Batch]):
         context: DistContext = SINGLE,
     ) -> None:
         super().__init__(recipe, len(source.labels), context)
-        self.source, self.data_mean = source, data_mean
+        self.source, self.data_mean, self.views = source, data_mean, recipe.augment.views
         kind, alpha = recipe.mix.kind, recipe.mix.alpha
         self.mix = MIXINGS[kind](alpha) if kind in MIXINGS else None
         self.by_epoch = recipe.augment.pace.on
@@ -179,10 +184,12 @@ class Batches(Steps[Batch]):
     def transforms(self, epoch: int) -> tuple[AnyTransform, ...]:
         """Return the transforms of an epoch."""
         if self._transforms[0] != epoch:
-            augment, sigma = scheduled(self.recipe.augment, epoch, self.recipe.epochs), None
+            augment = scheduled(self.recipe.augment, epoch, self.recipe.epochs)
             if self.strength is not None:
                 assert self.strength.epoch == epoch, "a strength holds for one epoch"
                 augment, sigma = at_strength(augment, self.strength), self.strength.per_sample_sigma
+            else:
+                sigma = view_sigmas(augment, self.num)
             made = build_transforms(augment, self.data_mean, self.recipe.data.size, sigma)
             self._transforms = epoch, made
         return self._transforms[1]
@@ -205,19 +212,20 @@ class Batches(Steps[Batch]):
         batch = self._augment(step, together[rows], len(together))
         return batch if self.mix is None else self._mix(batch, together, rows)
 
-    def _augment(self, step: int, sample: Tensor, num_global: int) -> Batch:
+    def _augment(self, step: int, views: Tensor, num_global: int) -> Batch:
         epoch = step // self.steps_per_epoch
         transforms, source = self.transforms(epoch), self.source
         label: Tensor | SoftLabel
         unreadable: tuple[str, ...] = ()
-        index = send(sample, source.labels.device)
-        key = DrawKey(self.recipe.seed, epoch, index)
+        sample = views % self.num
+        index, views = (send(places, source.labels.device) for places in (sample, views))
+        key = DrawKey(self.recipe.seed, epoch, views)
         if isinstance(source, FolderImages) and isinstance(crop := transforms[0], WindowCrop):
             cut = source.windows(index, crop, key)  # decodes only what the windows show
             sample = index = index[cut.rows]
             images, unreadable = cut.images, cut.unreadable
             label = crop.report(source.labels[index], cut.params)
-            key, transforms = key._replace(index=index), transforms[1:]
+            key, transforms = key._replace(index=views[cut.rows]), transforms[1:]
         else:
             images, label = source.fetch(index), source.labels[index]
         images, label = apply_transforms(transforms, images, label, key)

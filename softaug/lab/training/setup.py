@@ -105,6 +105,7 @@ def build_loss(spec: LossSpec, class_names: tuple[str, ...]) -> SoftLoss:
         label_smoothing=spec.label_smoothing,
         focal_gamma=spec.focal_gamma,
         base=OnlineSmoothing(len(class_names), online) if online else None,
+        max_suppression=spec.max_suppression,
     )
 
 

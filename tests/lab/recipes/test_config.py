@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import get_args, get_type_hints
 
 import pytest
@@ -9,7 +10,9 @@ import tyro
 
 from softaug.lab.recipes import (
     Augment,
+    Cutout,
     DataSpec,
+    Erase,
     LossSpec,
     NormalOffsets,
     NormalWindows,
@@ -17,6 +20,7 @@ from softaug.lab.recipes import (
     Pace,
     PairSpec,
     ProbeSpec,
+    SigmaLaw,
     UniformOffsets,
     UniformWindows,
     ViewsSpec,
@@ -32,6 +36,9 @@ USUAL = find("imagenet-resnet50-baseline").recipe
 PAIRS = find("cifar100-simsiam-resnet18-sa1").recipe
 
 
+SOFT_CROP = partial(Augment, NormalOffsets())
+PACED, BY_CLASS = Pace("accuracy-hold"), Pace("accuracy-hold", by="class")
+
 REFUSED = [  # each rule once, and each type of field
     (DataSpec, {"name": "cifar-100"}, "data: name must be one of .*'cifar-100'; .*'cifar100'"),
     (DataSpec, {"name": "cifar10", "labels": "coarse"}, "are for cifar100 only, got cifar10"),
@@ -40,13 +47,19 @@ REFUSED = [  # each rule once, and each type of field
     (DataSpec, {"resize": 256}, "data: resize is for images in folders, got cifar100"),
     (DataSpec, {"unreadable": "skip"}, "data: unreadable is for images in folders"),
     (UniformOffsets, {"fill": "blak"}, r"augment\.crop: fill .*did you mean 'black'"),
-    (NormalOffsets, {"sigma": math.nan}, r"augment\.crop: sigma must be > 0.*got nan"),
+    (NormalOffsets, {"sigma": math.nan}, r"augment\.crop: sigma must be .*>= 0, got .*nan"),
     (UniformWindows, {"scale": (0.5, 1.1)}, r"crop: scale must be .* <= 1, got \(0\.5, 1\.1\)"),
     (UniformWindows, {"antialias": 1}, "crop: antialias must be True or False, got int 1"),
     (Augment, {"crop": None}, "augment: crop must be UniformOffsets or NormalOffsets"),
     (Augment, {"crop": NormalWindows()}, "must begin with crop .*only what a window shows"),
     (Augment, {"order": ("flip", "flip", "crop", "policy")}, "augment: order must hold each"),
-    (Augment, {"schedules": (("crop.max_shift", 0.0, 0.1),)}, r"schedules: factor must be > 0"),
+    (Augment, {"schedules": (("crop.max_shift", -1, 0.1),)}, r"schedules: factor must be .*>= 0"),
+    (Augment, {"cutout": Cutout(8), "erase": Erase(0.5)}, "one of cutout and erase must be off"),
+    (Augment, {"law": SigmaLaw("uniform")}, r"law: the crop must have a sigma, got UniformOff"),
+    (SOFT_CROP, {"law": SigmaLaw("mixture", 0.3), "views": 2}, "2 views must be a whole .*got 0.3"),
+    (SOFT_CROP, {"law": SigmaLaw("uniform"), "pace": PACED}, "paced must be fixed, got unif"),
+    (SOFT_CROP, {"law": SigmaLaw(mild=0.1)}, "share and mild are for mixture, got 0.5 and 0.1 wit"),
+    (SOFT_CROP, {"pace": BY_CLASS, "views": 2}, "views must be 1 .*by clas"),
     (Augment, {"schedules": (("crop.sigma", 0.5, 0.1),)}, r"setting .*got 'crop\.sigma'"),
     (Augment, {"curves": "naive"}, "curves are for policy randaugment or trivialaugment"),
     (LossSpec, {"label_smoothing": 1.5}, r"loss: label_smoothing .*0\.\.1, got float 1\.5"),
@@ -74,6 +87,7 @@ def test_a_part_refuses_what_breaks_its_rule(kind, values, message):
     [
         (SOFT, {"model": "resnet81"}, "recipe: model must be one of .*did you mean .resnet8"),
         (PAIRS, {"name": "a/b"}, "recipe: name must be a word that can name a folder, got 'a/b'"),
+        (SOFT, {"augment": replace(SOFT.augment, views=3)}, "augment.views 3, got 128"),
         (SOFT, {"epochs": 1.5}, "recipe: epochs must be a whole number >= 1, got float 1.5"),
         (PAIRS, {"batch": 1}, "batch must be at least 2, got 1"),
         (PAIRS, {"method": None}, "SimSiamSpec or BarlowTwinsSpec"),
@@ -90,6 +104,7 @@ def test_a_change_that_breaks_a_rule_is_refused(recipe, values, message):
 
 def test_a_schedule_can_change_each_number_of_the_augmentation():
     others = ("noise.sigma", "noise.noise_sd", "noise.k", "cutout.length", "cutout.k")
+    others = (*others, "erase.p", "erase.k")
     for crop, numbers in (
         (NormalOffsets(), ("crop.sigma", "crop.k")),
         (UniformOffsets(k=None), ("crop.max_shift",)),
@@ -156,7 +171,7 @@ def test_every_setting_can_be_given(recipe, capsys):
     ("arguments", "said"),
     [
         ("--augment.crop.sgima 0.1", "--augment.crop.sigma"),
-        ("--augment.crop.sigma -1", "sigma must be > 0"),
+        ("--augment.crop.sigma -1", "sigma must be a finite"),
         ("--augment.pace.rule accuracy-hold", "must have no schedule"),
     ],
 )

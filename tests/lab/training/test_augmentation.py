@@ -7,16 +7,18 @@ from tiny_runs import tiny
 from softaug import DrawKey, SoftCrop, SoftResizedCrop, UniformCrop
 from softaug.lab.recipes import (
     Augment,
+    Erase,
     NormalOffsets,
     NormalWindows,
+    SigmaLaw,
     UniformOffsets,
     UniformWindows,
 )
-from softaug.lab.recipes.augment import WINDOWS_FIRST
+from softaug.lab.recipes.augment import STEPS, WINDOWS_FIRST
 from softaug.lab.training.augmentation import build_transforms, scheduled
 from softaug.lab.training.batches import Batches, apply_transforms
 from softaug.lab.training.setup import load_data
-from softaug.transforms import HorizontalFlip, PerSample, UniformResizedCrop
+from softaug.transforms import HorizontalFlip, Mixture, PerSample, Uniform, UniformResizedCrop
 
 MEAN = [10.4, 20.6, 30.0]
 
@@ -56,6 +58,26 @@ def test_the_numbers_of_a_crop_are_what_the_recipe_says():
     hard = build_transforms(Augment(UniformOffsets(3, 1.5)), MEAN, 32)[-1]
     assert (soft.sigma, soft.k) == (0.2, 3.0)
     assert (hard.max_shift, hard.k) == (3, 1.5)
+
+
+def test_a_law_is_built_of_the_crops_sigma_and_decays_with_it():
+    decay = (("crop.sigma", 0.5, 0.5),)
+    for law, early, late in (
+        (SigmaLaw("uniform"), Uniform(0.4), Uniform(0.2)),
+        (SigmaLaw("mixture", 0.75, 0.5), Mixture(0.2, 0.4, 0.75), Mixture(0.1, 0.2, 0.75)),
+    ):
+        for crop, order in ((NormalOffsets(0.4), STEPS), (NormalWindows(0.4), WINDOWS_FIRST)):
+            soft = Augment(crop, law, order=order, flip=False, schedules=decay)
+            made = [build_transforms(scheduled(soft, e, 2), MEAN, 32)[0].sigma for e in (0, 1)]
+            assert made == [early, late]
+
+
+def test_erasing_takes_the_step_of_cutout_and_can_be_turned_off():
+    erase = Erase(0.5, (0.1, 0.2), 1.0, "black")
+    found = Augment(erase=erase, flip=False, schedules=(("erase.p", 0.0, 0.5),))
+    _, made = build_transforms(found, MEAN, 32)
+    assert (made.p, made.area, made.k, made.fill) == (0.5, (0.1, 0.2), 1.0, 0)
+    assert len(build_transforms(scheduled(found, 1, 2), MEAN, 32)) == 1
 
 
 def windows(crop, size=24, **changes):
@@ -139,13 +161,14 @@ def test_a_setting_that_is_none_is_refused_with_the_nearest():
         Augment(NormalOffsets(), schedules=(("crop.sgima", 0.1, 0.1),))
 
 
-def test_batches_follow_the_schedule():
+@pytest.mark.parametrize(("factor", "last"), [(0.001, 0.0003), (0, 1e-6)])
+def test_batches_follow_the_schedule(factor, last):
     crop = NormalOffsets(0.3, fill="black")
-    decayed = Augment(crop, flip=False, schedules=(("crop.sigma", 0.001, 0.5),))
+    decayed = Augment(crop, flip=False, schedules=(("crop.sigma", factor, 0.5),))
     recipe = tiny(augment=decayed)
     data = load_data(recipe, None).train
     batches = Batches(recipe, data, MEAN)
     early, late = batches[0], batches[3]
-    assert [batches.transforms(epoch)[-1].sigma for epoch in (0, 1)] == [0.3, 0.0003]
+    assert [batches.transforms(epoch)[-1].sigma for epoch in (0, 1)] == [0.3, last]
     assert float(early.label.retained.min()) < 1
     assert torch.equal(late.images, data.images[late.sample])

@@ -3,7 +3,7 @@ import torch
 from tiny_runs import STEPS, tiny
 
 from softaug.lab.data.images import Images
-from softaug.lab.recipes import Mix
+from softaug.lab.recipes import Mix, SigmaLaw
 from softaug.lab.training.batches import Batches, on_device, stream
 from softaug.lab.training.distributed import DistContext
 from softaug.lab.training.setup import load_data
@@ -32,8 +32,14 @@ def joined(parts):
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"augment_policy": "randaugment"}, {"mix": Mix("mixup")}, {"mix": Mix("cutmix")}],
-    ids=["crop", "policy", "mixup", "cutmix"],
+    [
+        {},
+        {"augment_policy": "randaugment"},
+        {"augment_views": 2, "augment_law": SigmaLaw("mixture")},
+        {"mix": Mix("mixup"), "augment_views": 2},
+        {"mix": Mix("cutmix")},
+    ],
+    ids=["crop", "policy", "views", "mixup", "cutmix"],
 )
 @pytest.mark.parametrize("count", [2, 3])
 def test_the_shares_of_many_processes_are_the_batch_of_one(changes, count):
@@ -54,6 +60,28 @@ def test_an_epoch_sees_every_sample_once_and_the_next_in_another_order():
     assert seen[0] != seen[1]
     assert [batch.num_global for batch in epochs[0]] == [20, 20, 10]
     assert len(batches) == 2 * STEPS
+
+
+def test_two_views_of_each_image_are_side_by_side_the_second_far_at_the_same_cost():
+    recipe = tiny(augment_views=2, augment_law=SigmaLaw("mixture", mild=0.0), batch=10)
+    batches = make(recipe)
+    assert len(batches) == len(make(tiny(batch=10)))
+    every = [batches[step] for step in range(len(batches))]
+    seen = torch.cat([batch.sample for batch in every])
+    assert torch.equal(seen[::2], seen[1::2])
+    assert seen.sort().values.tolist() == [place for place in range(50) for _ in range(2)]
+    kept = torch.cat([batch.label.retained for batch in every])
+    assert bool((kept[::2] == 1).all())
+    assert float((kept[1::2] < 1).double().mean()) > 0.8
+
+
+def test_views_have_draws_of_their_own_and_the_first_is_that_without_views():
+    recipe = tiny(augment_views=2, batch=50)
+    twice, once = make(recipe)[0], make(tiny(batch=50))[0]
+    first = twice.label.retained[::2]
+    assert not torch.equal(first, twice.label.retained[1::2])
+    alone = dict(zip(once.sample.tolist(), once.label.retained.tolist(), strict=True))
+    assert first.tolist() == [alone[place] for place in twice.sample[::2].tolist()]
 
 
 def test_labels_are_those_of_the_samples():
