@@ -27,6 +27,8 @@ class ReadOptions(NamedTuple):
     size: int = 224  # edge of images that are read from files
     resize: int | None = None  # short edge before the center is kept; None is `size`
     unreadable: str = "refuse"  # or "skip": what happens to a window whose file is broken
+    test_share: float = 0.0  # of each class, held out by `seed`, where a folder has no test split
+    seed: int = 0
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import torch
@@ -18,7 +19,7 @@ from softaug.checks import refuse
 from softaug.draws import DrawKey
 from softaug.lab.data.datasets import DATASETS, FOLDER, ReadOptions, data_root
 from softaug.lab.data.decoding import open_image, open_upright, to_tensor
-from softaug.lab.data.images import ImageData, Source
+from softaug.lab.data.images import ImageData, Source, hold_out_share
 from softaug.lab.data.windows import (
     WindowBatch,
     choose_jpeg_scale,
@@ -71,7 +72,14 @@ class FolderImages:
 def read_folder(name: str, options: ReadOptions) -> ImageData:
     """Read "folder:PATH"; see `open_folder`."""
     path = name.removeprefix(FOLDER)
-    return open_folder(path, options.size, options.resize, options.unreadable)
+    data = open_folder(path, options.size, options.resize, options.unreadable)
+    if not options.test_share:
+        return data
+    if data.test is not None:
+        rule = f"test_share is for a folder without val or test; {path} must have neither"
+        refuse("folder", rule, Path(cast(FolderImages, data.test).root).name, "leave it out")
+    train, test = hold_out_share(data.train, options.test_share, options.seed)
+    return ImageData(train, test, data.class_names)
 
 
 def open_folder(

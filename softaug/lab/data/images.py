@@ -55,16 +55,17 @@ def load(
     size: int = 224,
     resize: int | None = None,
     unreadable: str = "refuse",
+    test_share: float = 0.0,
+    seed: int = 0,
 ) -> ImageData:
     """Load the images of a data set in color; `DATASETS` has the names, `ReadOptions` the options.
 
-    `labels` may be "coarse" for CIFAR-100; `size`, `resize` and `unreadable` are for images in
-    folders.
+    `labels` may be "coarse" for CIFAR-100; all after it are for images in folders.
     """
     dataset = find_dataset("load", name)
     if labels not in (dataset.num_classes or {"fine": 0}):
         refuse("load", f'labels of {name} must be "fine"', repr(labels))
-    options = ReadOptions(data_dir, labels, size, resize, unreadable)
+    options = ReadOptions(data_dir, labels, size, resize, unreadable, test_share, seed)
     data: ImageData = import_object(dataset.reader)(name, options)
     return data
 
@@ -99,6 +100,21 @@ def sample_per_class(data: SomeSource, num: int, seed: int) -> SomeSource:
             refuse("sample_per_class", rule, f"{num}, of {len(members)}")
         chosen[members[:num]] = True
     return data.take(order[chosen])
+
+
+def hold_out_share(data: SomeSource, share: float, seed: int) -> tuple[SomeSource, SomeSource]:
+    """Split off a share of each class, at least one image of it; return (rest, held out)."""
+    order = torch.randperm(len(data.labels), generator=torch.Generator().manual_seed(seed))
+    held = torch.zeros(len(order), dtype=torch.bool)
+    for label in sorted(set(data.labels.tolist())):
+        members = order[data.labels[order] == label]
+        num = max(1, round(share * len(members)))
+        if num >= len(members):
+            rule = f"class {label} must have images left to train on"
+            got = f"{len(members)} in all, {num} held out"
+            refuse("hold_out_share", rule, got, "add images, or remove the class's folder")
+        held[members[:num]] = True
+    return data.take((~held).nonzero().squeeze(1)), data.take(held.nonzero().squeeze(1))
 
 
 def split_train_eval(

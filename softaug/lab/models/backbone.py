@@ -52,18 +52,28 @@ def feature_extractor(model: nn.Module) -> tuple[nn.Module, int]:
         if hasattr(part, "reset_classifier"):  # timm's: some have two, or more around it
             part.reset_classifier(0)
             return model, int(part.head_hidden_size)
-    names = [name for name, part in model.named_modules() if isinstance(part, nn.Linear)]
-    if not names or names[-1] == "":
-        rule = "model must be a network whose last layer is linear"
-        remedy = "use one of softaug.lab.models.create"
-        refuse("feature_extractor", rule, type(model).__name__, remedy)
-    linear = model.get_submodule(names[-1])
+    name = find_classifier(model, "feature_extractor")
+    linear = model.get_submodule(name)
     assert isinstance(linear, nn.Linear)
-    model.set_submodule(names[-1], nn.Identity())
-    parent_name, _, child = names[-1].rpartition(".")
+    model.set_submodule(name, nn.Identity())
+    parent_name, _, child = name.rpartition(".")
     parent = model.get_submodule(parent_name)
     if isinstance(parent, nn.Sequential) and child != "0":
         before = int(child) - 1
         if isinstance(parent[before], nn.Dropout):
             parent[before] = nn.Identity()
     return model, linear.in_features
+
+
+def find_classifier(model: nn.Module, who: str = "finetune") -> str:
+    """Name the last linear layer of a network.
+
+    >>> find_classifier(nn.Sequential(nn.Flatten(), nn.Linear(4, 2)))
+    '1'
+    """
+    names: list[str] = [name for name, part in model.named_modules() if isinstance(part, nn.Linear)]
+    if not names or names[-1] == "":
+        rule = "model must be a network whose last layer is linear"
+        remedy = "use one of softaug.lab.models.create"
+        refuse(who, rule, type(model).__name__, remedy)
+    return names[-1]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 TIMM = "timm:"
 TORCHVISION = "torchvision:"
+HUBS = (TIMM, TORCHVISION)  # of pretrained weights
 
 # A function of num_classes: itself, "module.function" in softaug.lab.models, or torchvision's.
 MODELS: dict[str, str | Callable[[int], nn.Module]] = {
@@ -30,6 +31,8 @@ MODELS: dict[str, str | Callable[[int], nn.Module]] = {
     "resnet101": "resnet.resnet101",
     "wrn28-10": "resnet.wrn28_10",
     "pyramidnet272": "pyramidnet.pyramidnet272",
+    "vit-tiny-32": "vit.vit_tiny_32",
+    "vit-tiny-64": "vit.vit_tiny_64",
     "efficientnet-b0": f"{TORCHVISION}efficientnet_b0",
     "imagenet-resnet50": f"{TORCHVISION}resnet50",
     "imagenet-resnet101": f"{TORCHVISION}resnet101",
@@ -49,7 +52,7 @@ def create(name: str, num_classes: int) -> nn.Module:
     if not isinstance(entry, str):
         return entry(num_classes)
     if entry.startswith(TIMM):
-        build = partial(_import_timm("create").create_model, entry.removeprefix(TIMM))
+        build = partial(import_timm("create").create_model, entry.removeprefix(TIMM))
     elif entry.startswith(TORCHVISION):
         get_model = import_module("torchvision.models").get_model
         build = partial(get_model, entry.removeprefix(TORCHVISION))
@@ -65,13 +68,14 @@ def check_model_name(who: str, what: str, name: str) -> None:
     if not str(name).startswith(TIMM):
         check_choice(who, what, name, (*MODELS, f"{TIMM}NAME"))
         return
-    known, short = _import_timm(who).list_models(), name.removeprefix(TIMM)
+    known, short = import_timm(who).list_models(), name.removeprefix(TIMM)
     if short not in known:
         rule = "NAME in timm:NAME must be one of timm.list_models()"
         refuse(who, rule, repr(short), nearest(short, known))
 
 
-def _import_timm(who: str) -> Any:
+def import_timm(who: str) -> Any:
+    """Import timm; refuse if it is not installed."""
     try:
         return import_module("timm")
     except ImportError:

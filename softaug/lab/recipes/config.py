@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Protocol, get_args
 
 from softaug.checks import check_not_negative, check_whole, describe, refuse
-from softaug.lab.data.datasets import find_dataset, is_files
+from softaug.lab.data.datasets import FOLDER, find_dataset, is_files
 from softaug.lab.models.registry import check_model_name
 from softaug.lab.recipes.augment import WINDOWS, Augment
 from softaug.lab.recipes.fields import (
@@ -53,7 +53,7 @@ class DataSpec(Spec):
 
     name: Annotated[str, check_data_name] = "cifar100"
     """cifar10, cifar100, fashion-mnist, fashion-mini, imagenet, imagenette, digits, or folder:PATH
-    (PATH/train/CLASS/*.jpg, PATH/val/CLASS/*.jpg)"""
+    (PATH/train/CLASS/*.jpg and PATH/val/CLASS/*.jpg, or PATH/CLASS/*.jpg)"""
     labels: Literal["fine", "coarse"] = "fine"
     """CIFAR-100 has coarse labels too: 20 groups of 5 classes"""
     per_class: Count | None = None
@@ -69,6 +69,9 @@ class DataSpec(Spec):
     are cut from the images as they are"""
     unreadable: Literal["refuse", "skip"] = "refuse"
     """a training file that cannot be decoded ends the run, or is named and left out"""
+    test_share: Share = 0.0
+    """hold out this share of each class as the test set, drawn by `seed`, of a folder:PATH without
+    val or test"""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -76,6 +79,8 @@ class DataSpec(Spec):
             refuse(self.who, 'labels "coarse" are for cifar100 only', self.name)
         if self.resize is not None:
             check_whole(self.who, "resize", self.resize, least=self.size)
+        if self.test_share and not self.name.startswith(FOLDER):
+            refuse(self.who, "test_share is for folder:PATH", self.name, "it has a test set")
         given = {"resize": self.resize is not None, "unreadable": self.unreadable != "refuse"}
         for name, changed in given.items():
             if changed and not is_files(self.name):
@@ -164,6 +169,32 @@ class Optim(Spec):
 
 
 @dataclass(frozen=True)
+class Finetune(Spec):
+    """What training begins from, where it is not from weights drawn by the seed."""
+
+    who: ClassVar[str] = "finetune"
+
+    weights: str | None = None
+    """a file (.safetensors, or a state dict that torch.load reads with weights_only), the folder of
+    a run, timm:NAME.TAG, or torchvision:Network_Weights.TAG; what does not fit stays new"""
+    freeze: Literal["none", "backbone"] = "none"
+    """backbone trains the classifier alone: all before it stays as loaded, and in eval mode, so
+    that statistics of BatchNorm stay too"""
+    layer_decay: Share | None = None
+    """factor of the learning rate from each layer to the one before it, such as 0.75; None is 1"""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.freeze != "none" and self.weights is None:
+            refuse(self.who, "freeze is for weights that are loaded", f"{self.freeze}, none")
+        if self.layer_decay == 0:
+            refuse(self.who, "layer_decay must be above 0", 0, "finetune.freeze trains less")
+        if self.freeze != "none" and self.layer_decay is not None:
+            rule = "layer_decay is for layers that are trained"
+            refuse(self.who, rule, f"freeze {self.freeze}", "leave one of them out")
+
+
+@dataclass(frozen=True)
 class Compute(Spec):
     """How the network is computed: it changes the speed and the last bits."""
 
@@ -219,6 +250,7 @@ class Recipe(Spec):
     """initial weights, order and draws"""
     members: Count = 1
     """networks of an ensemble, each trained by a seed of its own"""
+    finetune: Finetune = Finetune()
 
     def __post_init__(self) -> None:
         super().__post_init__()

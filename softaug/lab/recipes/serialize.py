@@ -9,7 +9,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from softaug.checks import check_choice, describe, nearest, refuse
 from softaug.lab.recipes.augment import Erase, Pace, SigmaLaw
-from softaug.lab.recipes.config import AnyRecipe
+from softaug.lab.recipes.config import AnyRecipe, Finetune
 
 RECIPE = "recipe.json"
 ABSENT = "(absent)"
@@ -23,6 +23,7 @@ LATER: dict[str, dict[str, Any]] = {
         "batchnorm_sigma": None,
     },
     "augment.pace": {"by": "all", "since": None, "settle": 0.0},
+    "data": {"test_share": 0.0},
     "optim": {
         "name": "SGD",
         "nesterov": True,
@@ -73,6 +74,9 @@ def as_of_today(values: Any) -> Any:
     match values:
         case {"loss": {"weighting": "normalised"} as loss}:
             loss["weighting"] = "normalized"
+    match values:
+        case {"augment": _, "members": _}:  # of a recipe with labels
+            values.setdefault("finetune", asdict(Finetune()))
     match values:
         case {"augment": {"pace": {"held_out": _} as pace}}:
             del pace["held_out"]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from softaug.lab.training import checkpoint
 from softaug.lab.training.checkpoint import CHECKPOINTS
 from softaug.lab.training.distributed import SINGLE, DistContext, init_distributed
 from softaug.lab.training.evaluate import workers_for
+from softaug.lab.training.from_folder import choose_recipe, describe_choice, is_folder
 from softaug.lab.training.logging import RESULT, environment
 from softaug.lab.training.run_dir import (
     RunOptions,
@@ -156,10 +158,13 @@ Train a recipe; the same command again goes on where it stopped.
   softaug train digits-resnet8-soft             a small one, nothing to download
   softaug train digits-resnet8-soft --help      every setting of it, to be changed here
   softaug train runs/NAME-seed0/recipe.json --out NEW     the recipe of an earlier run
+  softaug train PATH/TO/IMAGES                  a folder of classes; says what it chose
+  softaug train RECIPE --weights FILE           fine-tune; --freeze backbone, --layer-decay 0.75
   torchrun --nproc-per-node 2 -m softaug train RECIPE ...    several processes
   softaug recipes                               all recipes"""
 
 
+SHORT = re.compile(r"^--(weights|freeze|layer[-_]decay)(?=$|=)")  # of fine-tuning
 R = TypeVar("R", bound=AnyRecipe)
 
 
@@ -186,7 +191,9 @@ def train_command(arguments: Sequence[str]) -> Trained:
         print(USAGE)
         raise SystemExit(0 if "-h" in arguments or "--help" in arguments else 2)
     name, *changes = arguments
-    named = read_recipe(name)
+    of_folder = is_folder(name)
+    named = choose_recipe(name, console) if of_folder else read_recipe(name)
+    changes = [SHORT.sub(r"--finetune.\1", change) for change in changes]
     kind: Any = Arguments[type(named)]  # type: ignore[misc]
     chosen = tyro.cli(
         kind,
@@ -196,6 +203,8 @@ def train_command(arguments: Sequence[str]) -> Trained:
         config=(tyro.conf.AvoidSubcommands,),
     )
     recipe, options = chosen.recipe, chosen.options
+    if of_folder:
+        console.print(describe_choice(recipe), highlight=False, soft_wrap=True, markup=False)
     if isinstance(recipe, Recipe) and recipe.members > 1:
         return Trained(recipe, options, train_members(recipe, options, console))
     folder, result = options.folder(recipe), train(recipe, options, console)

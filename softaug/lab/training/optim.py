@@ -36,12 +36,17 @@ def learning_rates(optim: Optim, epochs: int, steps_per_epoch: int) -> list[floa
 
 
 def build_optimizer(
-    optim: Optim, net: nn.Module, has_fixed_lr: Callable[[str], bool], fused: bool = True
+    optim: Optim,
+    net: nn.Module,
+    has_fixed_lr: Callable[[str], bool],
+    fused: bool = True,
+    lr_scale: Callable[[str], float] = lambda name: 1.0,
 ) -> Optimizer:
     """Build the optimizer called `optim.name`, with those of its settings that the recipe has.
 
     Parameters with a fixed learning rate keep the first one to the end; they are in a group of
-    their own, whose "fixed_lr" is True.
+    their own, whose "fixed_lr" is True. The learning rate of a group is multiplied by its
+    "lr_scale". Parameters that need no gradient are left out.
     """
     kinds = {
         name: kind
@@ -61,19 +66,23 @@ def build_optimizer(
         refuse("optim", f"{optim.name} has no betas", optim.betas, "leave them out")
     given = {name: settings[name] for name in settings.keys() & taken if settings[name] is not None}
     try:
-        return kinds[optim.name](_param_groups(net, has_fixed_lr), lr=optim.lr, **given)  # type: ignore[call-arg]
+        return kinds[optim.name](_param_groups(net, has_fixed_lr, lr_scale), lr=optim.lr, **given)  # type: ignore[call-arg]
     except (ValueError, TypeError) as refused:
         remedy = "choose another optimizer, such as SGD or AdamW"
         refuse("optim", f"{optim.name} must be able to train this network", refused, remedy)
 
 
-def _param_groups(net: nn.Module, has_fixed_lr: Callable[[str], bool]) -> list[dict[str, Any]]:
-    groups = []
-    for fixed in (False, True):
-        params = [part for name, part in net.named_parameters() if has_fixed_lr(name) is fixed]
-        if params:
-            groups.append({"params": params, "fixed_lr": fixed})
-    return groups
+def _param_groups(
+    net: nn.Module, has_fixed_lr: Callable[[str], bool], lr_scale: Callable[[str], float]
+) -> list[dict[str, Any]]:
+    groups: dict[tuple[bool, float], list[nn.Parameter]] = {}
+    for name, part in net.named_parameters():
+        if part.requires_grad:
+            groups.setdefault((has_fixed_lr(name), lr_scale(name)), []).append(part)
+    return [
+        {"params": groups[fixed, scale], "fixed_lr": fixed, "lr_scale": scale}
+        for fixed, scale in sorted(groups)
+    ]
 
 
 def load_optimizer_state(optimizer: Optimizer, state: Mapping[str, Any]) -> None:

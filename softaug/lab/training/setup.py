@@ -57,7 +57,8 @@ class TrainingData(NamedTuple):
 
 def load_images(spec: DataSpec, data_dir: Path | None) -> ImageData:
     """Load the data set as its makers split it, read as the recipe says."""
-    return load(spec.name, data_dir, spec.labels, spec.size, spec.resize, spec.unreadable)
+    of_files = spec.size, spec.resize, spec.unreadable, spec.test_share, spec.seed
+    return load(spec.name, data_dir, spec.labels, *of_files)
 
 
 def load_data(recipe: AnyRecipe, data_dir: Path | None) -> TrainingData:
@@ -122,12 +123,16 @@ def fingerprint(data: TrainingData) -> dict[str, Any]:
 
 def files_sha256(recipe: Recipe) -> dict[str, str]:
     """Hash the files which a recipe names."""
+    from softaug.lab.training.finetune import find_weights_file
     from softaug.transforms.curves import find_curves_file
 
     curves, prior = recipe.augment.curves, recipe.loss.prior
     files = {} if curves in (None, "naive") else {"augment.curves": find_curves_file(str(curves))}
     if prior not in ("uniform", "coarse"):
         files["loss.prior"] = Path(prior)
+    weights = recipe.finetune.weights and find_weights_file(recipe.finetune.weights)
+    if weights:
+        files["finetune.weights"] = weights
     return {
         setting: hashlib.sha256(file.read_bytes()).hexdigest() for setting, file in files.items()
     }

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from softaug.lab.data.images import Source
+from softaug.lab.models.backbone import find_classifier
 from softaug.lab.models.manifold_mixup import ManifoldMixup
 from softaug.lab.recipes.config import Recipe
 from softaug.lab.training.augmentation import (
@@ -16,6 +17,12 @@ from softaug.lab.training.augmentation import (
 from softaug.lab.training.batches import Batch, Batches, on_device, step_key
 from softaug.lab.training.distributed import SINGLE, DistContext
 from softaug.lab.training.evaluate import predict_all
+from softaug.lab.training.finetune import (
+    load_weights,
+    lr_scales,
+    read_weights,
+    take_normalization,
+)
 from softaug.lab.training.logging import Losses
 from softaug.lab.training.setup import TrainingData, build_loss, build_net, files_sha256
 from softaug.lab.training.trainer import Task
@@ -38,6 +45,7 @@ class Supervised(Task[Batch]):
         source = data.train if workers else on_device(data.train, context.device)
         self.batches = Batches(recipe, source, data.mean, context)
         self.net = build_net(recipe, data)
+        self.begun_from = self._finetune()
         self.manifold = None
         if recipe.mix.kind == "manifold-mixup":
             self.manifold = ManifoldMixup(self.net.get_submodule("net"), alpha=recipe.mix.alpha)
@@ -48,6 +56,30 @@ class Supervised(Task[Batch]):
         self.clean_train = sample_clean(data.train, skip=self.skips_files)
         self._hashes = files_sha256(recipe)  # the files are there: they have been read
         self._set_strength()
+
+    def _finetune(self) -> list[str]:
+        """Load the recipe's weights, freeze what it freezes; return a line about what was done."""
+        spec, net = self.recipe.finetune, self.net.get_submodule("net")
+        self.lr_scales = {} if spec.layer_decay is None else lr_scales(net, spec.layer_decay)
+        self.head = net.get_submodule(find_classifier(net)) if spec.freeze == "backbone" else None
+        if self.head is not None:
+            net.requires_grad_(False)
+            self.head.requires_grad_(True)
+        if spec.weights is None:
+            return []
+        tensors = read_weights(spec.weights)
+        normalized = take_normalization(self.net.get_submodule("normalize"), tensors)
+        report = load_weights(net, tensors)
+        source = "as they were trained" if normalized else "by the statistics of the data"
+        return [f"weights {spec.weights}: {report}; images normalized {source}"]
+
+    def lr_scale(self, name: str) -> float:
+        return self.lr_scales.get(name.removeprefix("net."), 1.0)
+
+    def set_train_mode(self) -> None:
+        self.net.train(self.head is None)
+        if self.head is not None:
+            self.head.train()
 
     def loss(self, batch: Batch) -> Losses:
         images = batch.images.to(self.context.device, non_blocking=True)
@@ -124,7 +156,7 @@ class Supervised(Task[Batch]):
 
     def warnings(self) -> list[str]:
         epochs = self.recipe.epochs
-        return [
+        return self.begun_from + [
             f"the schedule of {setting} has no epoch: {share:g} of {epochs}"
             for setting, _, share in self.recipe.augment.schedules
             if round(share * epochs) == 0

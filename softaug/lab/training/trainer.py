@@ -80,6 +80,14 @@ class Task(ABC, Generic[B]):
         """Tell whether a parameter keeps the first learning rate to the end."""
         return False
 
+    def lr_scale(self, name: str) -> float:
+        """Return the factor of a parameter's learning rate."""
+        return 1.0
+
+    def set_train_mode(self) -> None:
+        """Have the layers of `net` behave as in training."""
+        self.net.train()
+
     def state_dict(self) -> dict[str, Any]:
         """Return what is learned beside the network; all processes call it together."""
         return {}
@@ -133,7 +141,9 @@ class Trainer:
         self.net = task.net.to(context.device).to(memory_format=layout)
         self.ema = build_ema(self.net, config.optim.ema, context.device)
         task.model = in_precision(self._wrap(), context.device, config.compute.precision)
-        self.optimizer = build_optimizer(config.optim, self.net, task.has_fixed_lr, task.fused)
+        self.optimizer = build_optimizer(
+            config.optim, self.net, task.has_fixed_lr, task.fused, task.lr_scale
+        )
         self.learning_rates = learning_rates(
             config.optim, config.epochs, self.batches.steps_per_epoch
         )
@@ -175,9 +185,9 @@ class Trainer:
         """Take one step against the gradient of the batch's mean loss."""
         torch.manual_seed(derive_seed(self.config.seed, self.step, self.context.rank))  # dropout
         for group in self.optimizer.param_groups:
-            fixed = group["fixed_lr"]
-            group["lr"] = self.config.optim.lr if fixed else self.learning_rates[self.step]
-        self.net.train()
+            lr = self.config.optim.lr if group["fixed_lr"] else self.learning_rates[self.step]
+            group["lr"] = lr * group.get("lr_scale", 1.0)  # absent in earlier checkpoints
+        self.task.set_train_mode()
         found = self.task.loss(batch)
         self.optimizer.zero_grad()
         # Processes average their gradients: sum / num * world_size is the mean over all of them.
@@ -377,7 +387,7 @@ class Trainer:
             refuse("train", rule, f"{fingerprint(self.data)}, not {state['data']}")
         files = self.task.file_hashes()
         if state["files"] != files:
-            rule = f"the files of curves and prior must be those that {self.run_dir} was begun with"
+            rule = f"the files of the recipe must be those that {self.run_dir} was begun with"
             refuse("train", rule, files, "put them back, or choose another --out")
         self._print(f"going on from step {state['step']} of {len(self.batches)}")
         for name, now in self._machine().items():
