@@ -30,6 +30,8 @@ MODELS: dict[str, str | Callable[[int], nn.Module]] = {
     "resnet101": "resnet.resnet101",
     "wrn28-10": "resnet.wrn28_10",
     "pyramidnet272": "pyramidnet.pyramidnet272",
+    "fastnet": "fastnet.fastnet",
+    "fastnet-wide": "fastnet.fastnet_wide",
     "efficientnet-b0": f"{TORCHVISION}efficientnet_b0",
     "imagenet-resnet50": f"{TORCHVISION}resnet50",
     "imagenet-resnet101": f"{TORCHVISION}resnet101",

@@ -15,7 +15,7 @@ RECIPE = "recipe.json"
 ABSENT = "(absent)"
 # What tables of recipes once did not have, oldest first, and what leaves all as it was.
 LATER: dict[str, dict[str, Any]] = {
-    "augment": {"pace": asdict(Pace())},
+    "augment": {"pace": asdict(Pace()), "alternate_flip": False},
     "augment.pace": {"by": "all", "since": None, "settle": 0.0},
     "optim": {
         "name": "SGD",
