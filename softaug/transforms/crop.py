@@ -4,12 +4,12 @@ from abc import abstractmethod
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 
-from softaug.checks import check_share, check_whole, refuse
-from softaug.draws import to_truncated_normal
+from softaug.checks import check_share, check_whole, describe, refuse
+from softaug.draws import DrawKey, to_truncated_normal
 from softaug.pixels import Fill, check_fill, make_fill, shift
-from softaug.transforms.base import Power, SoftTransform, Strength
+from softaug.transforms.base import Labels, Power, SoftTransform, Strength
 from softaug.transforms.strength import SIGMA, Auto, Law, check_strength
 
 
@@ -108,6 +108,9 @@ class FlipParams(NamedTuple):
 class HorizontalFlip(SoftTransform[FlipParams]):
     """Flip each image with probability `p`; labels stay as they come.
 
+    With `alternate` that holds for even epochs; in odd ones the other images are flipped, so that
+    two epochs show every image both ways (Jordan 2024). It needs a key, which knows the epoch.
+
     >>> from softaug import DrawKey
     >>> image = torch.tensor([[[1, 2]]], dtype=torch.uint8)
     >>> HorizontalFlip(p=1.0)(image, 7, key=DrawKey(0, 0, 0))
@@ -117,9 +120,24 @@ class HorizontalFlip(SoftTransform[FlipParams]):
     purpose = 6
     num_uniforms = 1
 
-    def __init__(self, p: float = 0.5) -> None:
+    def __init__(self, p: float = 0.5, alternate: bool = False) -> None:
         super().__init__(k=1.0)
-        self.p = check_share(self.name, "p", p)
+        self.p, self.alternate = check_share(self.name, "p", p), alternate
+
+    def draw(
+        self,
+        images: Tensor,
+        *,
+        labels: Labels | None = None,
+        generator: Generator | None = None,
+        key: DrawKey | None = None,
+    ) -> FlipParams:
+        if not self.alternate:
+            return super().draw(images, labels=labels, generator=generator, key=key)
+        if not isinstance(key, DrawKey):
+            refuse(self.name, "alternate needs a DrawKey, which knows the epoch", describe(key))
+        first = super().draw(images, generator=generator, key=key._replace(epoch=0))
+        return first._replace(flipped=first.flipped ^ bool(key.epoch % 2))
 
     def _draw(self, uniform: Tensor, height: int, width: int, strength: Strength) -> FlipParams:
         return FlipParams(uniform[:, 0] < self.p, torch.ones_like(uniform[:, 0]))

@@ -137,6 +137,16 @@ def test_each_image_is_flipped_or_left_alone():
     assert torch.equal(label.retained, soft.retained)
 
 
+def test_alternating_flips_show_every_image_both_ways_in_two_epochs():
+    flip, images = HorizontalFlip(alternate=True), torch.zeros(2000, 1, 1, 1)
+    epochs = [flip.draw(images, key=key_of(2000, epoch=epoch)).flipped for epoch in range(4)]
+    first = HorizontalFlip().draw(images, key=key_of(2000)).flipped
+    for epoch, flipped in enumerate(epochs):
+        assert torch.equal(flipped, first ^ bool(epoch % 2))
+    with pytest.raises(ValueError, match=r"HorizontalFlip: alternate needs a DrawKey, .* NoneType"):
+        flip(pictures(), torch.arange(12))
+
+
 @pytest.mark.parametrize("p", [0.0, 0.1, 0.5, 1.0])
 def test_the_share_of_flips_is_p(p):
     share = drawn(HorizontalFlip(p), 20_000, 1, 1).flipped.double().mean()

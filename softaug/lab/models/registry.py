@@ -33,6 +33,8 @@ MODELS: dict[str, str | Callable[[int], nn.Module]] = {
     "pyramidnet272": "pyramidnet.pyramidnet272",
     "vit-tiny-32": "vit.vit_tiny_32",
     "vit-tiny-64": "vit.vit_tiny_64",
+    "fastnet": "fastnet.fastnet",
+    "fastnet-wide": "fastnet.fastnet_wide",
     "efficientnet-b0": f"{TORCHVISION}efficientnet_b0",
     "imagenet-resnet50": f"{TORCHVISION}resnet50",
     "imagenet-resnet101": f"{TORCHVISION}resnet101",

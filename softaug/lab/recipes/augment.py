@@ -275,6 +275,8 @@ class Augment(Spec):
     """in place of cutout, at its step of the order"""
     flip: bool = True
     """left and right are swapped for every other image"""
+    alternate_flip: bool = False
+    """flipped is what was not in the epoch before, so that two epochs show every image both ways"""
     order: tuple[Step, ...] = STEPS
     """which comes first: one order for all arms (the release applies a policy before a soft crop
     and after a hard one); windows come first, so that only what is seen is decoded"""
@@ -297,6 +299,8 @@ class Augment(Spec):
         if self.curves is not None and self.policy not in WITH_CURVES:
             rule = f"curves are for policy {' or '.join(WITH_CURVES)}"
             refuse(self.who, rule, f"{self.curves!r} with policy {self.policy}")
+        if self.alternate_flip and not self.flip:
+            refuse(self.who, "alternate_flip is for flip", "flip False", "leave it out")
         if sorted(self.order) != sorted(STEPS):
             refuse(self.who, f"order must hold each of {', '.join(STEPS)} once", self.order)
         if isinstance(self.crop, WINDOWS) and self.order[0] != "crop":

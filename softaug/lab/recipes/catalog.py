@@ -6,6 +6,7 @@ from softaug.checks import nearest, refuse
 from softaug.lab.recipes.budgets import budget_entries
 from softaug.lab.recipes.cifar import ablation_entries, cpu_scale_entries, paper_entries
 from softaug.lab.recipes.demo import demo_entries
+from softaug.lab.recipes.fast import fast_entries
 from softaug.lab.recipes.imagenet import imagenet_entries
 from softaug.lab.recipes.pairs import pretrain_entries
 from softaug.lab.recipes.rows import Entry, learner_name
@@ -21,6 +22,7 @@ def entries() -> tuple[Entry, ...]:
         *cpu_scale_entries(),
         *budget_entries(),
         *where_it_pays_entries(),
+        *fast_entries(),
         *demo_entries(),
         *imagenet_entries(),
         *pretrain_entries(),

@@ -20,6 +20,7 @@ LATER: dict[str, dict[str, Any]] = {
         "law": asdict(SigmaLaw()),
         "erase": asdict(Erase()),
         "views": 1,
+        "alternate_flip": False,
         "batchnorm_sigma": None,
     },
     "augment.pace": {"by": "all", "since": None, "settle": 0.0},

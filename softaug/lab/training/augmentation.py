@@ -69,7 +69,7 @@ def build_transforms(
     }
     noise, cutout, erase = augment.noise, augment.cutout, augment.erase
     made: dict[str, AnyTransform | None] = {
-        "flip": HorizontalFlip() if augment.flip else None,
+        "flip": HorizontalFlip(alternate=augment.alternate_flip) if augment.flip else None,
         "crop": _build_crop(augment, fills, size, per_sample_sigma),
         "policy": _build_policy(augment),
         "noise": SoftNoise(noise.sigma, noise.noise_sd, _get_k(noise)) if noise.sigma else None,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import signal
 from collections import OrderedDict
 from pathlib import Path
@@ -25,6 +26,7 @@ from softaug.lab.data.images import (
     split_train_eval,
 )
 from softaug.lab.models.backbone import Normalize
+from softaug.lab.models.fastnet import FastNet
 from softaug.lab.models.registry import create
 from softaug.lab.recipes.config import AnyRecipe, DataSpec, LossSpec, Recipe
 from softaug.lab.training.logging import warm_allocator
@@ -32,6 +34,8 @@ from softaug.lab.training.logging import warm_allocator
 if TYPE_CHECKING:
     from softaug.lab.training.run_dir import RunOptions
     from softaug.losses import SoftLoss
+
+NUM_TO_WHITEN = 1000  # training images, at most, to which whitening filters are fitted
 
 
 def derive_seed(*numbers: int) -> int:
@@ -86,7 +90,16 @@ def build_net(recipe: Recipe, data: TrainingData) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(derive_seed(recipe.seed))
         net = create(recipe.model, len(data.class_names))
+    return normalized(net, data)
+
+
+def normalized(net: nn.Module, data: TrainingData) -> nn.Module:
+    """Put the images' normalization before a network, and fit filters that depend on images."""
     normalize = Normalize(data.mean, data.sd)
+    if isinstance(net, FastNet):
+        num = len(data.train.labels)
+        index = torch.arange(0, num, math.ceil(num / NUM_TO_WHITEN))
+        net.fit_whitening(normalize(data.train.fetch(index).cpu()))
     return nn.Sequential(OrderedDict(normalize=normalize, net=net))
 
 

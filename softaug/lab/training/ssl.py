@@ -1,6 +1,5 @@
 """Training without labels: two views of an image belong together."""
 
-from collections import OrderedDict
 from typing import NamedTuple
 
 import torch
@@ -9,7 +8,7 @@ from torch import Tensor, nn
 from softaug.draws import DrawKey, send
 from softaug.lab.data.folder import FolderImages
 from softaug.lab.data.images import Source
-from softaug.lab.models.backbone import Normalize, feature_extractor
+from softaug.lab.models.backbone import feature_extractor
 from softaug.lab.models.registry import create
 from softaug.lab.models.ssl import (
     BarlowTwins,
@@ -23,7 +22,7 @@ from softaug.lab.training.batches import Steps, on_device
 from softaug.lab.training.distributed import SINGLE, DistContext
 from softaug.lab.training.evaluate import predict_all
 from softaug.lab.training.logging import Losses
-from softaug.lab.training.setup import TrainingData, derive_seed
+from softaug.lab.training.setup import TrainingData, derive_seed, normalized
 from softaug.lab.training.trainer import Task
 from softaug.metrics import knn_accuracy
 from softaug.pair_weights import pair_weight
@@ -116,8 +115,7 @@ def build_pair_net(recipe: PretrainRecipe, data: TrainingData) -> PairNet:
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(derive_seed(recipe.seed))
         features, size = feature_extractor(create(recipe.model, len(data.class_names)))
-        normalize = Normalize(data.mean, data.sd)
-        backbone = nn.Sequential(OrderedDict(normalize=normalize, net=features))
+        backbone = normalized(features, data)
         if isinstance(method, SimSiamSpec):
             return SimSiam(backbone, size, method.hidden, method.bottleneck, method.num_layers)
         return BarlowTwins(backbone, size, method.hidden)

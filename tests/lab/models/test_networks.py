@@ -25,6 +25,8 @@ EXPECTED = {
     "resnet101": (42.70, 2048),
     "wrn28-10": (36.54, 640),
     "pyramidnet272": (26.29, 864),
+    "fastnet": (1.18, 256),
+    "fastnet-wide": (2.0, 256),
     "efficientnet-b0": (4.14, 1280),
     "imagenet-resnet50": (23.71, 2048),
     "imagenet-resnet101": (42.71, 2048),

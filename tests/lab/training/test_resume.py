@@ -93,6 +93,15 @@ def test_the_same_command_goes_on_from_the_last_checkpoint(unbroken, tmp_path, m
     assert_like(folder, unbroken)
 
 
+def test_a_resumed_fast_network_is_that_of_an_unbroken_run(tmp_path, monkeypatch):
+    settings = {"compute_precision": "bfloat16", "optim_ema": 0.9}
+    recipe = tiny(model="fastnet", **settings)
+    run(recipe, tmp_path / "unbroken")
+    folder = crashed(tmp_path / "run", monkeypatch, STEPS + 1, recipe)
+    run(recipe, folder)
+    assert_like(folder, tmp_path / "unbroken")
+
+
 def test_a_run_without_a_checkpoint_begins_anew(unbroken, tmp_path, monkeypatch):
     folder = crashed(tmp_path / "run", monkeypatch, 1)
     run(tiny(), folder)

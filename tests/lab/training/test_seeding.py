@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import torch
+from tiny_runs import tiny
 
 from softaug.lab.training.batches import epoch_order
-from softaug.lab.training.setup import derive_seed
+from softaug.lab.training.setup import build_net, derive_seed, load_data
 
 
 def test_the_seeds_are_these_for_ever():
@@ -27,3 +30,13 @@ def test_torchs_generator_is_left_alone():
     before = torch.get_rng_state()
     epoch_order(50, 0, 0)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_whitening_filters_are_those_of_the_training_images_for_any_seed():
+    recipe, other = tiny(model="fastnet"), tiny(model="fastnet", data_seed=1)
+    data = load_data(recipe, None)
+    first, second = (build_net(replace(recipe, seed=seed), data).net for seed in (0, 1))
+    assert torch.equal(first.whiten.weight, second.whiten.weight)
+    assert not torch.equal(first.linear.weight, second.linear.weight)
+    third = build_net(other, load_data(other, None)).net
+    assert not torch.equal(third.whiten.weight, first.whiten.weight)
