@@ -46,7 +46,7 @@ class Steps(Dataset[B]):
     """
 
     by_epoch = False  # whether an epoch's samples are known only when the one before has ended
-    views = 1  # of each sample in a step
+    num_views = 1  # of each sample in a step
 
     def __init__(
         self, recipe: EpochPlan, num: int, context: DistContext = SINGLE, least: int = 1
@@ -71,9 +71,9 @@ class Steps(Dataset[B]):
         """Return the samples of a step in all processes; view v of one is v x num + its place."""
         epoch, place = divmod(step, self.steps_per_epoch)
         if self._order[0] != epoch:
-            order = epoch_order(self.num, self.recipe.seed, epoch // self.views)
-            order = (order[:, None] + self.num * torch.arange(self.views)).flatten()
-            self._order = epoch, order.split(self.num)[epoch % self.views]
+            order = epoch_order(self.num, self.recipe.seed, epoch // self.num_views)
+            order = (order[:, None] + self.num * torch.arange(self.num_views)).flatten()
+            self._order = epoch, order.split(self.num)[epoch % self.num_views]
         start = place * self.recipe.batch
         return self._order[1][start : start + self.recipe.batch]
 
@@ -164,7 +164,7 @@ class Batches(Steps[Batch]):
         context: DistContext = SINGLE,
     ) -> None:
         super().__init__(recipe, len(source.labels), context)
-        self.source, self.data_mean, self.views = source, data_mean, recipe.augment.views
+        self.source, self.data_mean, self.num_views = source, data_mean, recipe.augment.views
         kind, alpha = recipe.mix.kind, recipe.mix.alpha
         self.mix = MIXINGS[kind](alpha) if kind in MIXINGS else None
         self.by_epoch = recipe.augment.pace.on
