@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from softaug.batchnorm import update_batchnorm
     from softaug.draws import DrawKey
     from softaug.label import MixedLabel, SoftLabel
     from softaug.losses import SoftBCELoss, SoftLoss
@@ -51,6 +52,7 @@ __all__ = [
     "confidence",
     "pair_weight",
     "retained",
+    "update_batchnorm",
 ]
 
 _MODULES = {
@@ -66,6 +68,7 @@ _MODULES = {
     "confidence": "softening",
     "pair_weight": "pair_weights",
     "retained": "softening",
+    "update_batchnorm": "batchnorm",
 }  # of every other name: transforms
 
 

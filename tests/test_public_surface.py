@@ -41,6 +41,7 @@ SIGNATURES = {
     "confidence": "retained num_classes",
     "pair_weight": "boxes_a boxes_b k=4.0 mode='SA1' p_min=0.0",
     "retained": "visible k=2.0",
+    "update_batchnorm": "model loader transform=None device=None",
 }
 METHODS = {
     SoftTransform.forward: "self images labels=None others * generator=None key=None",

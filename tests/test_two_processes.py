@@ -8,13 +8,14 @@ import torch
 import torch.distributed as dist
 from torch.multiprocessing import start_processes
 
-from softaug import OnlineSmoothing, SoftLabel, SoftLoss, pair_weight
+from softaug import OnlineSmoothing, SoftLabel, SoftLoss, pair_weight, update_batchnorm
 from softaug.softening import batch_weights
 
 WEIGHTS = torch.tensor([0.1, 0.9, 0.5, 1.0, 0.2])
 WHOLE = torch.tensor([[0.0, 0.0, 4.0, 4.0]]).repeat(5, 1)
 PARTS = torch.tensor([[0, 0, 4, 4], [0, 0, 4, 2], [2, 2, 4, 4], [1, 2, 2, 3], [4, 0, 8, 4.0]])
 LABELS = torch.tensor([0, 0, 1, 2, 3])
+IMAGES = torch.arange(60.0).reshape(5, 2, 6) ** 2  # [samples, channels, pixels]
 
 
 def measure(rows):
@@ -32,6 +33,9 @@ def measure(rows):
         "equal pairs": pair_weight(WHOLE[rows], WHOLE[rows], mode="SA2"),
     }
     both = {"sums": smoothing.sums.tolist(), "counts": smoothing.counts.tolist()}
+    net = torch.nn.BatchNorm1d(2)
+    update_batchnorm(net, IMAGES[rows].split(1))
+    both |= {"mean": net.running_mean.tolist(), "var": net.running_var.tolist()}
     return {name: value.tolist() for name, value in found.items()}, both
 
 
@@ -60,4 +64,5 @@ def test_two_processes_are_one_with_the_joined_batch(by_two_processes, split):
         torch.testing.assert_close(torch.tensor(first[name] + second[name]), torch.tensor(value))
     assert both == same
     assert both["counts"] == sums["counts"]
-    torch.testing.assert_close(torch.tensor(both["sums"]), torch.tensor(sums["sums"]))
+    for name in ("sums", "mean", "var"):
+        torch.testing.assert_close(torch.tensor(both[name]), torch.tensor(sums[name]))

@@ -13,7 +13,7 @@ import torch
 from rich.console import Console
 from torch import Tensor
 
-from softaug.checks import check_choice, check_whole, refuse
+from softaug.checks import check_choice, check_not_negative, check_whole, refuse
 from softaug.lab import schema
 from softaug.lab.data.datasets import name_classes
 from softaug.lab.data.images import Source
@@ -38,7 +38,7 @@ from softaug.lab.evaluation.metrics import (
 )
 from softaug.lab.io import write_bytes
 from softaug.lab.progress import Show, progress
-from softaug.lab.recipes.config import PretrainRecipe
+from softaug.lab.recipes.config import PretrainRecipe, Recipe
 from softaug.lab.recipes.serialize import as_dict
 from softaug.lab.training.evaluate import chunks, workers_for
 from softaug.lab.training.logging import RESULT, environment, read_metrics
@@ -74,6 +74,9 @@ class EvaluationOptions:
     """data sets of other classes, such as cifar100, to be told from the test images"""
     human_labels: Path | None = None
     """a .npy file of people's probabilities of each class for each test image (CIFAR-10H)"""
+    batchnorm_sigma: float | None = None
+    """measure with BatchNorm statistics of training images cropped at this sigma (0: whole), into
+    a folder of its own, RUN/batchnorm-sigma0.1; the run does not change"""
     export: Path | None = None
     """a .safetensors file for the features and labels of training and test images; for one run
     without labels"""
@@ -83,6 +86,8 @@ class EvaluationOptions:
             refuse("evaluate", f"draws must be at most {MAX_DRAWS}", self.draws)
         for name in self.corruptions:
             check_choice("evaluate", "corruptions", name, get_args(CorruptionName))
+        if self.batchnorm_sigma is not None:
+            check_not_negative("evaluate", "batchnorm_sigma", self.batchnorm_sigma)
 
 
 def evaluate_each(
@@ -106,7 +111,9 @@ def evaluate_each(
     if ensemble:
         folder = out or runs[0].parent / f"ensemble-{runs[0].name}"
         groups = [(folder, [member for _, group in groups for member in group])]
+    sigma = options.batchnorm_sigma
     for folder, group in groups:
+        folder = folder if sigma is None else folder / f"batchnorm-sigma{sigma:g}"
         evaluate_runs(group, folder, options, console)
         yield folder
 
@@ -132,10 +139,13 @@ def evaluate_runs(
         load_run(folder, options.data_dir, options.device, console=console) for folder in folders
     ]
     _check_members(members, options.export)
+    if options.batchnorm_sigma is not None:
+        _reestimate_batchnorm(members, options.batchnorm_sigma)
     if not own:
         _check_out(out, members)
     evaluator = Evaluator(members, options, console)
-    command = format_command([out] if own else folders, options, None if own else out)
+    ensemble_out = None if own or options.batchnorm_sigma is not None else out
+    command = format_command([out] if own else folders, options, ensemble_out)
     evaluation = evaluator.evaluate(out, command)
     if options.export is not None:
         from softaug.lab.evaluation.features import export_features
@@ -181,6 +191,8 @@ def format_command(
         parts += ["--ood", *options.ood]
     if options.human_labels:
         parts += ["--human-labels", format_path(options.human_labels)]
+    if options.batchnorm_sigma is not None:
+        parts += ["--batchnorm-sigma", f"{options.batchnorm_sigma:g}"]
     if ensemble_out is not None:
         parts += ["--ensemble", "--out", format_path(ensemble_out)]
     return shlex.join(parts)
@@ -224,6 +236,16 @@ def _check_out(out: Path, members: Sequence[TrainedRun]) -> None:
         rule = f"{out} must not hold the evaluation of others"
         remedy = "choose another --out, or remove that folder"
         refuse("evaluate", rule, " and ".join(map(format_path, folders)), remedy)
+
+
+def _reestimate_batchnorm(members: Sequence[TrainedRun], sigma: float) -> None:
+    """Give the networks BatchNorm statistics of training images cropped at `sigma`."""
+    from softaug.lab.training.supervised import reestimate_batchnorm
+
+    for run in members:
+        if not isinstance(run.recipe, Recipe):
+            refuse("evaluate", "batchnorm_sigma is for runs with labels", run.recipe.name)
+        reestimate_batchnorm(run.net, run.recipe, run.data, sigma)
 
 
 # Measuring

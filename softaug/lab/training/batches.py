@@ -13,6 +13,13 @@ from softaug.checks import refuse
 from softaug.draws import DrawKey, send
 from softaug.lab.data.folder import FolderImages
 from softaug.lab.data.images import Images, Source
+from softaug.lab.recipes.augment import (
+    WINDOWS,
+    Augment,
+    NormalOffsets,
+    NormalWindows,
+    UniformWindows,
+)
 from softaug.lab.recipes.config import EpochPlan, Recipe, steps_per_epoch
 from softaug.lab.training.augmentation import (
     AnyTransform,
@@ -23,7 +30,7 @@ from softaug.lab.training.augmentation import (
     view_sigmas,
 )
 from softaug.lab.training.distributed import SINGLE, DistContext
-from softaug.lab.training.setup import derive_seed, ignore_signals
+from softaug.lab.training.setup import TrainingData, derive_seed, ignore_signals
 from softaug.label import MixedLabel, SoftLabel
 from softaug.mixing import BatchMix, CutMix, Mixup, take
 from softaug.transforms import WindowCrop
@@ -252,6 +259,21 @@ class Batches(Steps[Batch]):
         return batch._replace(
             images=images, label=self.mix.report(batch.label, partners.label, params)
         )
+
+
+def milder_batches(
+    recipe: Recipe, data: TrainingData, sigma: float, context: DistContext = SINGLE
+) -> Batches:
+    """Build an epoch of training images that are only flipped, and cropped at `sigma`."""
+    crop = recipe.augment.crop
+    soft = NormalWindows if isinstance(crop, WINDOWS) else NormalOffsets
+    fill = "data-mean" if isinstance(crop, UniformWindows) else crop.fill
+    augment = Augment(soft(sigma, fill=fill), flip=recipe.augment.flip, order=recipe.augment.order)
+    seed = derive_seed(recipe.seed, recipe.epochs)  # those of training end one epoch before
+    plan = Recipe(
+        recipe.name, recipe.model, recipe.data, augment, epochs=1, batch=recipe.batch, seed=seed
+    )
+    return Batches(plan, on_device(data.train, context.device), data.mean, context)
 
 
 def apply_transforms(

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from softaug.batchnorm import update_batchnorm
 from softaug.lab.data.images import Source
 from softaug.lab.models.backbone import find_classifier
 from softaug.lab.models.manifold_mixup import ManifoldMixup
@@ -14,9 +15,9 @@ from softaug.lab.training.augmentation import (
     pacer_metrics,
     strength_of,
 )
-from softaug.lab.training.batches import Batch, Batches, on_device, step_key
+from softaug.lab.training.batches import Batch, Batches, milder_batches, on_device, step_key
 from softaug.lab.training.distributed import SINGLE, DistContext
-from softaug.lab.training.evaluate import predict_all
+from softaug.lab.training.evaluate import DTYPES, predict_all
 from softaug.lab.training.finetune import (
     load_weights,
     lr_scales,
@@ -130,6 +131,12 @@ class Supervised(Task[Batch]):
         assert self.pacer.lead is not None
         return {**logged, "lead": self.pacer.lead}
 
+    def finish(self, net: nn.Module) -> None:
+        """Re-estimate the statistics of BatchNorm, if the recipe wants that."""
+        sigma = self.recipe.augment.batchnorm_sigma
+        if sigma is not None:
+            reestimate_batchnorm(net, self.recipe, self.data, sigma, self.context)
+
     def _set_strength(self) -> None:
         """Have batches know what holds in the epoch that begins."""
         if self.pacer is not None:
@@ -161,6 +168,22 @@ class Supervised(Task[Batch]):
             for setting, _, share in self.recipe.augment.schedules
             if round(share * epochs) == 0
         ]
+
+
+def reestimate_batchnorm(
+    net: nn.Module,
+    recipe: Recipe,
+    data: TrainingData,
+    sigma: float,
+    context: DistContext = SINGLE,
+) -> None:
+    """Give the BatchNorm layers of `net` the statistics of training images cropped at `sigma`."""
+    device = next(net.parameters()).device
+    batches = milder_batches(recipe, data, sigma, context)
+    images = (batches[step].images for step in range(len(batches)))
+    dtype = DTYPES[recipe.compute.precision]
+    with torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
+        update_batchnorm(net, images, device=device)
 
 
 def sample_clean(train: Source, skip: bool = False) -> Source:

@@ -76,6 +76,9 @@ class Task(ABC, Generic[B]):
         """Change what changes from epoch to epoch; return what to log of the one that ended."""
         return {}
 
+    def finish(self, net: nn.Module) -> None:
+        """Do what comes between the last step and the last evaluation of `net`."""
+
     def has_fixed_lr(self, name: str) -> bool:
         """Tell whether a parameter keeps the first learning rate to the end."""
         return False
@@ -336,6 +339,8 @@ class Trainer:
         epoch = self.step // self.batches.steps_per_epoch
         self.sync_batchnorm_buffers()
         logged = self.task.end_epoch()
+        if epoch == self.config.epochs:
+            self.task.finish(self.eval_net)
         self.last_epoch, self.totals = self.totals, Totals()
         if self.run_dir is None:
             return

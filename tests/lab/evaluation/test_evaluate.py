@@ -131,6 +131,18 @@ def test_paths_below_the_current_folder_are_not_told_in_full(
     assert found.members[0].folder == "mine"
 
 
+def test_other_batchnorm_statistics_are_measured_beside_the_run(runs, tmp_path):
+    folder, quiet = copy_run(runs.test, tmp_path / "run"), Console(quiet=True)
+    (folder / "evaluation.json").unlink(missing_ok=True)
+    options = EvaluationOptions(draws=1, corruptions=(), device="cpu", batchnorm_sigma=0.5)
+    (out,) = evaluate_each([folder], options, False, None, quiet)
+    assert out == folder / "batchnorm-sigma0.5"
+    assert not (folder / "evaluation.json").exists()
+    found = read_evaluation(out)
+    assert found.command.endswith("--corruptions --batchnorm-sigma 0.5")
+    assert found.test_sets["test"].before["nll"] != runs.result["nll"]
+
+
 def test_a_training_that_was_not_finished_is_told(runs, evaluated, tmp_path):
     folder = copy_run(runs.test, tmp_path / "run")
     shutil.rmtree(max((folder / "checkpoints").iterdir()))

@@ -14,6 +14,7 @@ from tiny_runs import rows, run, tiny, weights
 from torch import nn
 
 from softaug.lab.data.images import Images
+from softaug.lab.evaluation.load_run import load_run
 from softaug.lab.recipes import Augment, Compute, LossSpec, Optim, Recipe, UniformOffsets
 from softaug.lab.training import checkpoint
 from softaug.lab.training.batches import SkippedFiles
@@ -423,3 +424,19 @@ def test_a_task_alone_is_enough_to_train():
     trainer.train()
     assert (trainer.step, trainer.last_epoch.images) == (4, 24)
     assert len(CLASSES) == 10
+
+
+def test_batchnorm_has_the_statistics_of_the_milder_crop_after_the_last_step(tmp_path):
+    """Only the statistics differ from those of training; a crop of 0 shows whole images."""
+    usual, _ = run(tiny(optim_ema=0.5), tmp_path / "usual")
+    milder, _ = run(tiny(optim_ema=0.5, augment_batchnorm_sigma=0.0), tmp_path / "milder")
+    assert (usual["train_loss"], usual["nll"] != milder["nll"]) == (milder["train_loss"], True)
+    before, after = (load_run(tmp_path / name, None, "cpu") for name in ("usual", "milder"))
+    for (name, one), two in zip(before.net.named_parameters(), after.net.parameters(), strict=True):
+        assert torch.equal(one, two), name
+    layer = next(part for part in after.net.modules() if isinstance(part, nn.BatchNorm2d))
+    inputs: list[torch.Tensor] = []
+    layer.register_forward_pre_hook(lambda _, given: inputs.append(given[0]))
+    for images in after.data.train.fetch(torch.arange(50)).split(50):
+        after.predict(images)
+    torch.testing.assert_close(layer.running_mean, inputs[0].mean((0, 2, 3)), rtol=0.05, atol=0.02)
