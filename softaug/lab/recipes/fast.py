@@ -43,3 +43,9 @@ def fast_entries() -> list[Entry]:
             hard = Entry(recipe, about, f"{_COSTS[prefix]} on one CPU core")
             rows += [hard, *derive_arms({"hard": hard}, _ARMS, prefix).values()]
     return rows
+
+
+def fast_names(data: str, prefix: str = "") -> dict[str, str]:
+    """Return the recipes of one length, by what their arm is called in tables."""
+    labels = {"hard": "hard crop", "label-smoothing": "label smoothing", "soft": "soft crop"}
+    return {label: row_name(data, MODEL, f"{prefix}{arm}") for arm, label in labels.items()}

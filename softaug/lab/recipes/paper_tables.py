@@ -21,7 +21,7 @@ from softaug.lab.recipes.paper_numbers import (
     read_paper,
 )
 from softaug.lab.recipes.scale import Scale
-from softaug.lab.recipes.where_it_pays import where_it_pays_study
+from softaug.lab.recipes.where_it_pays import where_it_pays_studies
 
 ALL = "all"
 BASE, BOTH = "Baseline", "Soft Augmentation + RandAugment"
@@ -44,7 +44,7 @@ ERROR = "top-1 error, %"
 @cache
 def all_tables() -> tuple[PaperTable, ...]:
     """Return tables, then figures, then studies of ours."""
-    return (*tables(), *figures(), *studies(), demo_study(), where_it_pays_study())
+    return (*tables(), *figures(), *studies(), demo_study(), *where_it_pays_studies())
 
 
 def find_tables(names: Sequence[str], scale: Scale = "cpu") -> list[PaperTable]:

@@ -241,5 +241,8 @@ def _train(run: GridRun, options: GridOptions, console: Console) -> None:
 
 def _evaluate(run: GridRun, options: GridOptions, console: Console) -> None:
     extra = extra_test_sets(run.recipe, options.data_dir)
-    wanted = EvaluationOptions(options.data_dir, options.device, extra, draws=options.draws)
+    held_out = isinstance(run.recipe, Recipe) and run.recipe.data.validation > 0
+    wanted = EvaluationOptions(
+        options.data_dir, options.device, extra, held_out=held_out, draws=options.draws
+    )
     evaluate_runs(runs_in(run.folder), run.folder, wanted, console)

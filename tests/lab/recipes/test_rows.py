@@ -67,7 +67,7 @@ def test_a_row_changes_one_part_of_its_parent():
             assert parts == {"augment"}
         elif re.search("-soft$|-soft-noise$|-paced|resnet8-s2-soft-policy", name):
             assert parts == {"augment", "loss"}
-        elif "-figure3-" in name or "-sigma" in name:
+        elif re.search("-figure3-|-sigma|-law-|-tail-none$", name):
             assert parts <= {"augment", "loss"}
         elif not name.endswith("-soft-release"):
             assert len(parts) == 1, name
