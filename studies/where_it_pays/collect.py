@@ -51,12 +51,15 @@ PAGE, README = PAGES / "where-it-pays.md", KEPT.parents[1] / "README.md"
 CORRUPTED = Measure("common/mean", "corrupted", 100, 1, True)
 TRAIN = Measure("train_error_clean", "training error, %")
 SHOWN = (ERROR, NLL, ECE, HIDDEN[0], HIDDEN[1], CORRUPTED)
-IMAGES_PER_EPOCH = 5000
+AUROC = (
+    Measure("ood/cifar100-probability", "AUROC of CIFAR-100, %", 100, 1, True),
+    Measure("ood/fashion-mnist-probability", "AUROC of Fashion-MNIST, %", 100, 1, True),
+)
 
 
-def study_arms() -> dict[str, dict[str, str]]:
+def study_arms(study: str) -> dict[str, dict[str, str]]:
     """Return label and recipe of each arm, by group; the first arm of each is the baseline."""
-    (table,) = find_tables(["where-it-pays"])
+    (table,) = find_tables([study])
     groups: dict[str, dict[str, str]] = {}
     for row in table.rows:
         assert row.recipe is not None, "studies quote nobody"
@@ -143,7 +146,8 @@ def plot_crossover(curves: dict[str, Any], pairs: dict[str, tuple[str, str]]) ->
         middles = [one.mean for one in gaps]
         bars = [one.se or 0 for one in gaps]
         look: dict[str, Any] = {"label": label, "marker": ".", "capsize": 2}
-        samples = [IMAGES_PER_EPOCH * epoch / 1e6 for epoch in epochs]
+        num_images = 5000 if "-5000x" in hard else 50_000
+        samples = [num_images * epoch / 1e6 for epoch in epochs]
         panels[0].errorbar(samples, middles, bars, **look)
         panels[1].errorbar(known, middles, bars, **look)
     panels[0].set(xscale="log", xlabel="samples seen, millions")
@@ -157,37 +161,96 @@ def plot_crossover(curves: dict[str, Any], pairs: dict[str, tuple[str, str]]) ->
     plt.close(figure)
 
 
-def main() -> None:
-    """Collect, then write tables and charts."""
-    groups = study_arms()
-    if sys.argv[1:]:
-        names = [name for arms in groups.values() for name in arms.values()]
-        keep_runs(Path(sys.argv[1]) / "runs", names, KEPT / "runs")
-    values = read_runs(KEPT / "runs")
-    full: dict[str, str] = {}
+def plot_trade_off(values: Values, arms: dict[str, str]) -> None:
+    """Draw error against accuracy with 40 % hidden; the front is where none is better in both."""
+    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+    points = {
+        label: tuple(
+            measure.scale * estimate_over_seeds(values, name, measure).mean
+            for measure in (ERROR, HIDDEN[1])
+        )
+        for label, name in arms.items()
+    }
+    for label, (x, y) in points.items():
+        axes.plot(x, y, "o", color=UNCLEAR if label == "hard crop" else BETTER)
+        axes.annotate(label, (x, y), xytext=(5, 3), textcoords="offset points", fontsize=8)
+    front = sorted(
+        (x, y)
+        for x, y in points.values()
+        if not any(a <= x and b >= y and (a, b) != (x, y) for a, b in points.values())
+    )
+    axes.step(*zip(*front, strict=True), where="post", color=UNCLEAR, linewidth=0.8)
+    axes.set(xlabel="error, %", ylabel="accuracy, 40 % hidden, %")
+    axes.margins(x=0.25)
+    figure.savefig(IMAGES / "where-it-pays-laws.png", dpi=150)
+    plt.close(figure)
+
+
+def collect_held_out(values: Values, study: str, start: str) -> dict[str, str]:
+    """Make the tables of a study of held-out images, against the hard crop and the arm `start`."""
+    tables = {}
+    for group, arms in study_arms(study).items():
+        done = finished(values, arms)
+        if not {"hard crop", start} <= done.keys():
+            continue
+        pairs = {
+            f"{label} minus {base}": (name, done[base])
+            for base in ("hard crop", start)
+            for label, name in done.items()
+            if label not in ("hard crop", base)
+        }
+        shown = measured(values, done, SHOWN)
+        tables[group] = means(values, done, shown)
+        tables[f"{group}: differences"] = differences(values, pairs, shown)
+        put_between_markers(tables[group], PAGE, study)
+        if study == "sigma-laws":
+            plot_trade_off(values, done)
+    return tables
+
+
+def collect_tested(values: Values, study: str) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
+    """Make tables and charts of a study of test images; return soft and hard arm by group too."""
+    tables: dict[str, str] = {}
     crossover: dict[str, tuple[str, str]] = {}
-    for group, arms in groups.items():
+    for group, arms in study_arms(study).items():
         done = finished(values, arms)
         if not {"hard crop", "soft crop"} <= done.keys():
             continue
-        hard = done["hard crop"]
+        hard, soft = done["hard crop"], done["soft crop"]
         pairs = {f"{label} minus hard crop": (name, hard) for label, name in done.items()}
         del pairs["hard crop minus hard crop"]
-        soft = done["soft crop"]
         if "label smoothing" in done:
             pairs["soft crop minus label smoothing"] = (soft, done["label smoothing"])
         shown = measured(values, done, (*SHOWN, TRAIN))
-        full[group] = means(
-            values, done, measured(values, done, (*ALL_MEASURES, *SHOWN[5:], TRAIN))
-        )
-        full[f"{group}: differences"] = differences(values, pairs, shown)
+        every = measured(values, done, (*ALL_MEASURES, *SHOWN[5:], *AUROC, TRAIN))
+        tables[group] = means(values, done, every)
+        tables[f"{group}: differences"] = differences(values, pairs, every)
         crossover[group] = (soft, hard)
-        if hard.startswith("cifar10-"):
+        if study == "where-it-pays" and hard.startswith("cifar10-"):
             put_between_markers(means(values, done, shown), PAGE, "arms")
             put_between_markers(differences(values, pairs, shown), PAGE, "differences")
             put_between_markers(make_headline(values, done), README, "headline")
             plot_differences(values, pairs)
-    write_tables(KEPT / "tables.md", "Where it pays: all measures", full)
+    return tables, crossover
+
+
+def main() -> None:
+    """Collect, then write tables and charts."""
+    studies = ("where-it-pays", "fast-cifar", "tail", "sigma-laws")
+    if sys.argv[1:]:
+        arms = [arms for study in studies for arms in study_arms(study).values()]
+        names = [name for each in arms for name in each.values()]
+        keep_runs(Path(sys.argv[1]) / "runs", names, KEPT / "runs")
+    values = read_runs(KEPT / "runs")
+    tables: dict[str, str] = {}
+    crossover: dict[str, tuple[str, str]] = {}
+    for study in studies[:2]:
+        of_study, pairs = collect_tested(values, study)
+        tables |= of_study
+        crossover |= pairs
+    tables |= collect_held_out(values, "tail", "Crops of sigma 0.2, k 1, to the end")
+    tables |= collect_held_out(values, "sigma-laws", "Sigma 0.3 for every image")
+    write_tables(KEPT / "tables.md", "Where it pays: all measures", tables)
     plot_crossover(read_curves(KEPT / "runs"), crossover)
 
 
