@@ -144,32 +144,39 @@ class SoftLoss(_WeightedLoss):
             _check_table_fits("base", self.base.rows, logits)
         if self._validates(logits):
             _check_values(logits, labels, kept, share)
-        wide = torch.promote_types(logits.dtype, torch.float32)
-        log_probs = F.log_softmax(logits, dim=1, dtype=wide)
-        scores = log_probs if self.focal_gamma == 0 else _focal(log_probs, self.focal_gamma)
-        softens_target = self.soften in ("target", "both")
-        loss = self._divergence(scores, labels, kept if softens_target else None, share)
-        if self.max_suppression > 0:  # of log-probabilities, which differ by the same
-            loss = loss + self.max_suppression * (log_probs.amax(1) - log_probs.mean(1))
+        softened = kept if self.soften in ("target", "both") else None
+        loss = self._divergence(logits, labels, softened, share)
         weights = None if kept is None else compute_confidence(kept, logits.shape[1])
         if weights is not None and share is not None:
             weights = blend(weights[:, 0], weights[:, 1], share)
         return self._weigh_and_reduce(loss, weights, logits)
 
     def _divergence(
-        self, scores: Tensor, labels: Tensor, kept: Tensor | None, share: Tensor | None
+        self, logits: Tensor, labels: Tensor, kept: Tensor | None, share: Tensor | None
     ) -> Tensor:
-        """KL(target || prediction) of each sample, [B], given each class's log-probability."""
+        """KL(target || prediction) of each sample, [B], and what is added to it."""
         dense = labels.is_floating_point()
         one_hot = share is None and self.base is None and not dense
-        if one_hot and kept is None and self.label_smoothing == 0:
-            return -_pick(scores, labels)
+        hard = kept is None and self.label_smoothing == 0
         if kept is None:
-            kept = torch.ones_like(labels[:, 0] if dense else labels, dtype=scores.dtype)
-        if one_hot and self.prior is None:
-            return _divergence_uniform(scores, labels, kept, self.label_smoothing)
-        target = self._build_target(scores, labels, kept, share)
-        return (torch.xlogy(target, target) - target * scores).sum(1)
+            like = labels[:, 0] if dense else labels
+            kept = torch.ones_like(like, dtype=torch.promote_types(logits.dtype, torch.float32))
+        two_masses = one_hot and not hard and self.prior is None
+        plain = self.focal_gamma == 0 and self.max_suppression == 0
+        if two_masses and plain and _allows_own_backward():
+            return _divergence_uniform(logits, labels, kept, self.label_smoothing)
+        log_probs = _log_softmax(logits)
+        scores = log_probs if self.focal_gamma == 0 else _focal(log_probs, self.focal_gamma)
+        if one_hot and hard:
+            loss = -_pick(scores, labels)
+        elif two_masses:
+            loss = _divergence_uniform(logits, labels, kept, self.label_smoothing, scores)
+        else:
+            target = self._build_target(scores, labels, kept, share)
+            loss = (torch.xlogy(target, target) - target * scores).sum(1)
+        if self.max_suppression > 0:  # of log-probabilities, which differ by the same
+            loss = loss + self.max_suppression * (log_probs.amax(1) - log_probs.mean(1))
+        return loss
 
     def _build_target(
         self, like: Tensor, labels: Tensor, kept: Tensor, share: Tensor | None
@@ -270,19 +277,77 @@ def _focal(log_probs: Tensor, gamma: float) -> Tensor:
     return unsure**gamma * log_probs
 
 
-def _divergence_uniform(scores: Tensor, labels: Tensor, kept: Tensor, smoothing: float) -> Tensor:
-    """KL for a uniform prior, without building the [B, C] target: only two masses occur."""
-    num_classes = scores.shape[1]
-    other = kept * (smoothing / (num_classes - 1)) + (1 - kept) / num_classes  # each wrong class
-    extra = kept * (1 - smoothing * num_classes / (num_classes - 1))  # true class on top
+def _divergence_uniform(
+    logits: Tensor,
+    labels: Tensor,
+    kept: Tensor,
+    smoothing: float,
+    scores: Tensor | None = None,
+) -> Tensor:
+    """KL for a uniform prior, without building the [B, C] target: only two masses occur.
+
+    `scores` [B, C] take the part of the log-probabilities, whose gradient has a formula.
+    """
+    num_classes = logits.shape[1]
+    other = (1 - kept) / num_classes  # each wrong class
+    extra = kept  # true class on top
+    if smoothing:
+        other = other + kept * (smoothing / (num_classes - 1))
+        extra = kept * (1 - smoothing * num_classes / (num_classes - 1))
     true = other + extra
     negentropy = torch.xlogy(true, true) + (num_classes - 1) * torch.xlogy(other, other)
+    if scores is None:
+        surprise: Tensor = _UniformSurprise.apply(logits, labels, other, extra)
+        return negentropy + surprise
+    return negentropy + _sum_surprise(scores, labels, other, extra)
+
+
+def _sum_surprise(scores: Tensor, labels: Tensor, other: Tensor, extra: Tensor) -> Tensor:
+    """Cross entropy [B] to `other` for each class and `extra` for the true one."""
     # The sum stands before the pick, so that in backward the pick's gradient comes first and
     # the sum's is added to it in place: one [B, C] less is allocated and written.
     everything = scores.sum(1)
     # A masked class, of score -inf, costs nothing where it has no mass: 0 times it is no number.
     rest = torch.where(other > 0, other * everything, 0)
-    return negentropy - (extra * _pick(scores, labels) + rest)
+    return -(extra * _pick(scores, labels) + rest)
+
+
+class _UniformSurprise(torch.autograd.Function):
+    """`_sum_surprise` of log-softmax in one [B, C] buffer: its gradient is softmax - target."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, labels: Tensor, other: Tensor, extra: Tensor) -> Tensor:
+        scores = _log_softmax(logits)
+        ctx.save_for_backward(logits, labels, other, extra)
+        ctx.scores = scores  # the first backward pass takes it; another computes it again
+        return _sum_surprise(scores, labels, other, extra)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
+        logits, labels, other, extra = ctx.saved_tensors
+        scores, ctx.scores = ctx.scores, None
+        if torch.is_grad_enabled():  # a second derivative is wanted
+            loss = _sum_surprise(_log_softmax(logits), labels, other, extra)
+            (slope,) = torch.autograd.grad(loss, logits, gradient, create_graph=True)
+            return slope, None, None, None
+        slope = (_log_softmax(logits) if scores is None else scores).exp_()
+        slope -= other.unsqueeze(1)
+        slope.scatter_add_(1, labels.unsqueeze(1), -extra.unsqueeze(1))
+        slope *= gradient.unsqueeze(1)
+        return slope.to(logits.dtype), None, None, None
+
+
+def _allows_own_backward() -> bool:
+    """Tell whether only a backward pass is wanted: no compilation, torch.func or forward mode."""
+    return (
+        not torch.compiler.is_compiling()
+        and not torch._C._are_functorch_transforms_active()
+        and torch.autograd.forward_ad._current_level < 0
+    )
+
+
+def _log_softmax(logits: Tensor) -> Tensor:
+    return F.log_softmax(logits, 1, dtype=torch.promote_types(logits.dtype, torch.float32))
 
 
 def _pick(scores: Tensor, labels: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.loss import peak_bytes
 from softaug import SoftBCELoss, SoftLabel, SoftLoss
 from softaug.label import mix_labels
 from softaug.softening import all_reduce_mean, batch_weights
@@ -127,6 +128,33 @@ def test_max_suppression_is_torchs_label_smoothing_where_the_answer_is_right():
 def test_gradient_is_the_slope_of_the_loss(kind, gamma, prior):
     loss = SoftLoss(prior=PRIORS[prior], reduction="none", label_smoothing=0.1, focal_gamma=gamma)
     assert torch.autograd.gradcheck(lambda x: loss(x, KINDS[kind]), make_logits().requires_grad_())
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_every_way_to_differentiate_gives_the_same(smoothing):
+    """Once, twice, through a graph that is kept, by torch.func, forward, of bfloat16."""
+    loss = SoftLoss(label_smoothing=smoothing)
+    logits, dense = make_logits().requires_grad_(), torch.full((CLASSES,), 1 / CLASSES)
+    slow = SoftLoss(prior=dense, label_smoothing=smoothing)
+    expected = gradient(lambda x: slow(x, SOFT), logits)
+    value = loss(logits, SOFT)
+    for _ in range(2):
+        (slope,) = torch.autograd.grad(value, logits, retain_graph=True)
+        torch.testing.assert_close(slope, expected)
+    torch.testing.assert_close(torch.func.grad(lambda x: loss(x, SOFT))(logits), expected)
+    _, along = torch.func.jvp(lambda x: loss(x, SOFT), (logits.detach(),), (expected,))
+    torch.testing.assert_close(along, (expected**2).sum())
+    assert torch.autograd.gradgradcheck(lambda x: loss(x, SOFT), logits)
+    half = gradient(lambda x: loss(x, SOFT), logits.bfloat16())
+    assert half.dtype == torch.bfloat16
+    torch.testing.assert_close(half.double(), expected, atol=5e-3, rtol=5e-2)
+
+
+def test_soft_targets_need_one_buffer_as_large_as_the_logits():
+    logits = torch.zeros(64, 1000, requires_grad=True)
+    label = SoftLabel(torch.zeros(64, dtype=torch.int64), torch.full((64,), 0.5))
+    peak = peak_bytes(lambda: SoftLoss()(logits, label).backward())
+    assert peak < 1.1 * 4 * logits.numel()
 
 
 @pytest.mark.parametrize(
