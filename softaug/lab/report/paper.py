@@ -319,7 +319,8 @@ def _render_latex(table: CollectedTable, page: Page, figure: Figure | None) -> s
     """Return a figure where there is one, or will be; else a table."""
     title = f"{table.title.rstrip('.')}."
     if figure is not None or table.name.startswith("figure"):
-        parts = [title, figure.caption if figure else "", *page.cautions[:1]]
+        remarks = [*page.cautions[:1], *map(sentence, table.notes)]
+        parts = [title, figure.caption if figure else "", *remarks]
         return latex.render_figure(table.name, " ".join(filter(None, parts)), figure)
     remarks = [*page.cautions, *map(sentence, table.notes)]
     return latex.render_table(number_table(table), title, remarks)

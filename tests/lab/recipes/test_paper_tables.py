@@ -115,6 +115,11 @@ def test_cells_have_the_measures_of_their_table_and_gains_a_baseline():
     assert [e.recipe.name for e in entries() if e.about.endswith(DIVERGED)] == diverged
 
 
+def test_exhibits_with_soft_photographs_say_that_offsets_are_halved():
+    noted = [table.name for table in all_tables() if "literal-offsets" in " ".join(table.notes)]
+    assert noted == ["table2", "table7", "figure4", "figure5", "figure7"]
+
+
 def test_the_points_of_panels_are_cells_of_rows():
     for table in all_tables():
         for line in (line for panel in table.panels for line in panel.lines):

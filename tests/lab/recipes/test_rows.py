@@ -82,6 +82,16 @@ def test_the_paper_s_soft_arm_is_as_the_text_says():
     assert (recipe.optim.momentum, recipe.optim.weight_decay) == (0.9, 5e-4)
 
 
+def test_residual_networks_have_the_paper_s_learning_rate_and_controls_the_usual_one():
+    for data, model in itertools.product(DATA, NETWORKS):
+        optim = find(f"{data}-{model}-soft").recipe.optim
+        wanted = 0.025 if model == "efficientnet-b0" else 0.1
+        assert (optim.lr, optim.weight_decay, optim.nesterov) == (wanted, 5e-4, True)
+    for arm in ("hard", "soft"):
+        control = find(f"cifar100-pyramidnet272-{arm}-lr0.05")
+        assert control.changes == ["optim.lr: 0.1 -> 0.05", "optim.weight_decay: 0.0005 -> 5e-05"]
+
+
 def test_sigma_decays_at_the_paper_s_scale_on_cifar100_only():
     """The release's own run on CIFAR-10 is the exception that its name announces."""
     for recipe in (entry.recipe for entry in LABELED if entry.recipe.model in NETWORKS):
@@ -99,6 +109,12 @@ def test_photographs_have_the_paper_s_settings():
         assert (recipe.batch, recipe.epochs, optim.lr, optim.warmup_epochs) == (256, 270, 0.1, 5)
         assert recipe.augment.crop == (NormalWindows(0.3, 2.0) if soft else UniformWindows())
         assert recipe.loss.soften == ("both" if soft else "none")
+
+
+def test_each_soft_row_of_photographs_has_a_twin_with_the_paper_s_offsets():
+    for model, arm in itertools.product(("resnet50", "resnet101"), ("soft", "soft-randaugment")):
+        twin = find(f"imagenet-{model}-{arm}-literal-offsets")
+        assert twin.changes == ['augment.crop.offsets: "half" -> "literal"']
 
 
 def test_the_paper_s_rows_without_labels_are_as_the_text_says():
