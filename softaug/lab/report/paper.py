@@ -44,7 +44,7 @@ from softaug.lab.report.settings import environment_table
 from softaug.lab.report.text import print_page, render_markdown
 from softaug.lab.schema import CollectedCell, CollectedRow, CollectedTable
 
-_OF_PAPER = re.compile(r"(table|figure)\d+")
+_OF_PAPER = re.compile(r"(table|figure)\d+(-release)?")
 _GAINS = "Gain over baseline"
 _MOST_OPEN = 14  # rows: a longer table is folded
 
@@ -86,7 +86,11 @@ def format_name(name: str) -> str:
     >>> format_name("table2")
     'Table 2'
     """
-    return re.sub(r"(\D+)(\d+)", r"\1 \2", name).capitalize()
+    return re.sub(r"^(table|figure)(\d+)(-release)?", _write_number, name).capitalize()
+
+
+def _write_number(found: re.Match[str]) -> str:
+    return f"{found[1]} {found[2]}{', as released' if found[3] else ''}"
 
 
 def _lead(table: CollectedTable) -> str:

@@ -29,7 +29,7 @@ from softaug.lab.reproduce.run_one import (
     read_message,
 )
 from softaug.lab.training.augmentation import build_transforms
-from softaug.lab.training.logging import environment
+from softaug.lab.training.logging import environment, read_metrics
 
 SCHEMA = 1
 UNFINISHED = ("waiting", "partial", NO_DATA)
@@ -167,6 +167,8 @@ class Collector:
 
     def _value(self, run: GridRun, cell: PaperCell) -> float | None:
         measures = self._read_measures(run.folder)
+        if cell.measure == "best_error":
+            return _read_best_error(run.folder) if measures else None
         hidden = _HIDDEN.fullmatch(cell.on)
         if hidden:
             accuracy = measures.get(level_key("occlusion", int(hidden[1]) / 100))
@@ -184,6 +186,12 @@ class Collector:
             shares = {one["key"]: 100 * one["value"] for one in measures if one["percent"]}
             self._measures[folder] = written, shares
         return self._measures[folder][1]
+
+
+def _read_best_error(folder: Path) -> float | None:
+    """Return the least test error of a run's evaluations, in %, as the release reports it."""
+    errors = [row["test_error"] for row in read_metrics(folder) if "test_error" in row]
+    return 100 * min(errors) if errors else None
 
 
 def _cell_state(finished: int, diverged: int, planned: int) -> str:

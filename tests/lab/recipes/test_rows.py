@@ -58,7 +58,7 @@ def test_a_soft_recipe_changes_only_crop_and_loss():
 
 
 def test_a_row_changes_one_part_of_its_parent():
-    """Soft Augmentation itself is an augmentation and a loss; the release's run is all its own."""
+    """Soft Augmentation itself is an augmentation and a loss; the release's rows are their own."""
     for entry in LABELED:
         name, parts = entry.recipe.name, {re.split(r"[.:]", line)[0] for line in entry.changes}
         if entry.parent is None:
@@ -69,7 +69,7 @@ def test_a_row_changes_one_part_of_its_parent():
             assert parts == {"augment", "loss"}
         elif "-figure3-" in name or "-sigma" in name:
             assert parts <= {"augment", "loss"}
-        elif not name.endswith("-soft-release"):
+        elif not name.endswith("-release"):
             assert len(parts) == 1, name
 
 
@@ -93,13 +93,25 @@ def test_residual_networks_have_the_paper_s_learning_rate_and_controls_the_usual
 
 
 def test_sigma_decays_at_the_paper_s_scale_on_cifar100_only():
-    """The release's own run on CIFAR-10 is the exception that its name announces."""
+    """The release's rows are the exception that their names announce."""
     for recipe in (entry.recipe for entry in LABELED if entry.recipe.model in NETWORKS):
         name, far = recipe.name, hasattr(recipe.augment.crop, "sigma")
         wanted = far and recipe.data.name == "cifar100" and not name.endswith("-no-decay")
-        assert bool(recipe.augment.schedules) == (wanted or name == "cifar10-resnet18-soft-release")
-    release = find("cifar10-resnet18-soft-release").recipe
-    assert release.augment.schedules[0][2] * release.epochs == pytest.approx(21)
+        if not name.endswith("-release"):
+            assert bool(recipe.augment.schedules) == wanted
+
+
+def test_the_release_s_rows_change_what_its_code_has_otherwise():
+    wanted = {"epochs", "augment.crop.sigma", "augment.schedules", "loss.weighting"}
+    assert keys("cifar10-resnet18-soft", "cifar10-resnet18-soft-release") == wanted
+    mixup = find(f"{RESNET18}-mixup-release").recipe
+    ((setting, factor, share),) = mixup.augment.schedules
+    assert (setting, factor, share * mixup.epochs) == ("mix.alpha", 0.0, pytest.approx(21))
+    assert find(f"{RESNET18}-cutout-release").recipe.augment.schedules[0][0] == "cutout.length"
+    hard = find(f"{RESNET18}-randaugment-release").recipe.augment
+    assert (hard.crop.fill, hard.order[:3]) == ("black", ("flip", "crop", "policy"))
+    for absent in ("efficientnet-b0-soft", "wrn28-10-soft-trivialaugment", "resnet18-noise"):
+        assert f"cifar100-{absent}-release" not in NAMES
 
 
 def test_photographs_have_the_paper_s_settings():
