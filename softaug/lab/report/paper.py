@@ -195,8 +195,8 @@ def _explain(table: CollectedTable) -> str:
     )
     if any(count_diverged(cell) for row in table.rows for cell in row.cells):
         found += (
-            " Diverged: training came to numbers that are not finite. Such runs count as ended, "
-            "and are in no mean."
+            " Diverged: training came to numbers that are not finite, or without labels to "
+            "features no better than chance. Such runs count as ended, and are in no mean."
         )
     if any(row.quoted is not None for row in table.rows):
         found += (

@@ -94,6 +94,21 @@ def test_what_diverged_is_named_and_leaves_a_table_open_unless_it_did_in_the_pap
     assert found["complete"] is complete
 
 
+def test_features_no_better_than_chance_count_as_diverged(tmp_path):
+    name, plan = "cifar100-simsiam-resnet18-sa2-lr0.4", planned(tmp_path, "table8", seeds=2)
+    for seed, knn in enumerate((0.89, 0.80)):
+        folder = folder_of(plan, name, seed)
+        finish(folder, error=0.895, knn_error=knn)
+        evaluation = read(folder / "evaluation.json")
+        write(folder / "evaluation.json", {**evaluation, "class_names": list("0123456789")})
+    (cell,) = row_of(collected(plan, "table8"), name)["cells"]
+    assert (cell["state"], cell["why"], cell["ours"]["values"]) == (
+        "diverged",
+        "diverged: seed 0",
+        [89.5],
+    )
+
+
 def test_the_release_s_error_is_the_least_of_its_evaluations(tmp_path):
     plan = make_plan(find_tables(["table1"], settings="release"), "smoke", tmp_path, None, 1)
     folder = folder_of(plan, f"{SOFT}-release")
