@@ -31,6 +31,7 @@ from softaug.lab.recipes.fields import (
 Step = Literal["policy", "flip", "crop", "noise", "cutout"]
 STEPS: tuple[Step, ...] = get_args(Step)
 WINDOWS_FIRST: tuple[Step, ...] = ("crop", "policy", "flip", "noise", "cutout")
+MIX_ALPHA = "mix.alpha"  # the one setting of a schedule that is not of the augmentation
 WITH_CURVES = ("randaugment", "trivialaugment")
 
 
@@ -282,7 +283,7 @@ class Augment(Spec):
     and after a hard one); windows come first, so that only what is seen is decoded"""
     schedules: tuple[tuple[str, float, float], ...] = ()
     """(setting, factor, share): the setting is multiplied by the factor in the last share of the
-    epochs, e.g. crop.sigma 0.001 0.04; a factor of 0 turns it off"""
+    epochs, e.g. crop.sigma 0.001 0.04 or mix.alpha 0 0.04; a factor of 0 turns it off"""
     pace: Pace = field(default_factory=Pace)
     views: Count = 1
     """views of each image in a batch, which has fewer images by as much; an epoch keeps its steps.
@@ -309,7 +310,7 @@ class Augment(Spec):
         for setting, factor, share in self.schedules:
             check_not_negative("augment.schedules", "factor", factor)
             check_share("augment.schedules", "share", share)
-            check_choice("augment.schedules", "setting", setting, self.numbers())
+            check_choice("augment.schedules", "setting", setting, (*self.numbers(), MIX_ALPHA))
         self.pace.check_crop(self.crop, {setting for setting, *_ in self.schedules})
         if self.cutout.length and self.erase.p:
             refuse(self.who, "one of cutout and erase must be off", "both")
@@ -321,7 +322,7 @@ class Augment(Spec):
         self.law.check_crop(self.crop, self.views)
 
     def numbers(self) -> tuple[str, ...]:
-        """The settings that a schedule can change."""
+        """The settings of the augmentation that a schedule can change."""
         parts = {name: getattr(self, name) for name in ("crop", "noise", "cutout", "erase")}
         return tuple(
             f"{part}.{name}"

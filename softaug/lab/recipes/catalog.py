@@ -4,7 +4,12 @@ from functools import cache
 
 from softaug.checks import nearest, refuse
 from softaug.lab.recipes.budgets import budget_entries
-from softaug.lab.recipes.cifar import ablation_entries, cpu_scale_entries, paper_entries
+from softaug.lab.recipes.cifar import (
+    ablation_entries,
+    cpu_scale_entries,
+    paper_entries,
+    release_entries,
+)
 from softaug.lab.recipes.demo import demo_entries
 from softaug.lab.recipes.fast import fast_entries
 from softaug.lab.recipes.imagenet import imagenet_entries
@@ -19,6 +24,7 @@ def entries() -> tuple[Entry, ...]:
     found: tuple[Entry, ...] = (
         *paper_entries(),
         *ablation_entries(),
+        *release_entries(),
         *cpu_scale_entries(),
         *budget_entries(),
         *where_it_pays_entries(),

@@ -16,7 +16,7 @@ from typing import Annotated, ClassVar, Literal, Protocol, get_args
 from softaug.checks import check_not_negative, check_whole, describe, refuse
 from softaug.lab.data.datasets import FOLDER, find_dataset, is_files
 from softaug.lab.models.registry import check_model_name
-from softaug.lab.recipes.augment import WINDOWS, Augment
+from softaug.lab.recipes.augment import MIX_ALPHA, WINDOWS, Augment
 from softaug.lab.recipes.fields import (
     Bounds,
     Count,
@@ -265,6 +265,8 @@ class Recipe(Spec):
         if isinstance(crop, WINDOWS) and not is_files(self.data.name):
             rule = f"augment.crop {type(crop).__name__} is for images in folders"
             refuse(self.who, rule, self.data.name, "small images are cropped by offsets")
+        if kind == "none" and MIX_ALPHA in (setting for setting, *_ in self.augment.schedules):
+            refuse(self.who, f"a schedule of {MIX_ALPHA} is for a mix", kind, "leave it out")
         if self.data.unreadable == "skip":
             rule = 'data.unreadable "skip" is for windows'
             if not isinstance(crop, WINDOWS):

@@ -18,6 +18,8 @@ _UNSTATED = "not stated in the paper"
 _SMALL_COST = "about 12 minutes on one CPU core, and 3 for the probe"
 LEARNING_RATES = (0.1, 0.2, 0.4, 0.5, 0.8)  # Table 8's
 DIVERGED = "; the paper says that it diverged"
+_THREE = "three projector layers, as SimSiam has on ImageNet"
+_THREE_LAYERS = {"method.num_layers": 3}
 _MODES = {
     "SA1": "SA#1: pairs of views that overlap count more",
     "SA2": "SA#2: pairs of views that differ count more",
@@ -36,6 +38,10 @@ def pretrain_entries() -> list[Entry]:
             derive(first, f"sa1-k{k}", f"{first.about}; k = {k}", {"weight.k": float(k)})
             for k in (1, 2, 3)  # Table 9's; the row of Table 4 has 4
         ),
+        *(
+            derive(arm, f"{_name_arm(arm)}-3-layers", f"{_shorten(arm)}; {_THREE}", _THREE_LAYERS)
+            for arm in (*ten[:2], *hundred)
+        ),
         *_barlow_twins(),
         *_small("cifar10"),
         *_small("cifar100"),
@@ -53,8 +59,11 @@ def _with_weights(baseline: Entry, start: str) -> list[Entry]:
 
 def _simsiam(data: str) -> list[Entry]:
     """Baseline, SA#1 and SA#2, each at the learning rate that Table 8 finds best."""
-    recipe = _recipe(data, "resnet18", SimSiamSpec())
-    baseline = Entry(recipe, "SimSiam: all pairs of views count alike", _UNSTATED)
+    recipe = _recipe(data, "resnet18", SimSiamSpec(num_layers=2))
+    about = (
+        "SimSiam: all pairs of views count alike; the learning rate is not scaled by batch / 256"
+    )
+    baseline = Entry(recipe, about, _UNSTATED)
     about = f"SimSiam with {_MODES['SA2']}; its best learning rate in the paper is 0.1"
     second = derive(baseline, "sa2", about, {"weight.mode": "SA2", "optim.lr": 0.1})
     return [*_with_weights(baseline, "SimSiam")[:2], second]
@@ -74,10 +83,20 @@ def _recipe(data: str, model: str, method: Method) -> PretrainRecipe:
 
 def _at(entry: Entry, lr: float) -> Entry:
     """Table 8: an arm at another learning rate than its own."""
-    arm = entry.recipe.name.rpartition("-")[2]
+    arm = _name_arm(entry)
     diverged = DIVERGED if arm == "sa2" and lr >= 0.4 else ""
-    about = f"{entry.about.partition(';')[0]}; learning rate {lr:g}{diverged}"
+    about = f"{_shorten(entry)}; learning rate {lr:g}{diverged}"
     return derive(entry, f"{arm}-lr{lr:g}", about, {"optim.lr": lr})
+
+
+def _name_arm(entry: Entry) -> str:
+    """Name what a row is called after its data and network."""
+    return entry.recipe.name.rpartition("-")[2]
+
+
+def _shorten(entry: Entry) -> str:
+    """Return what a row is, without what follows a semicolon."""
+    return entry.about.partition(";")[0]
 
 
 def _barlow_twins() -> list[Entry]:

@@ -101,7 +101,7 @@ def read_paper() -> tuple[PaperNumber, ...]:
     return tuple(PaperNumber(**row) for row in rows)
 
 
-Measure = Literal["error", "ece", "probe_error"]
+Measure = Literal["error", "ece", "probe_error", "best_error"]
 
 
 @dataclass(frozen=True)

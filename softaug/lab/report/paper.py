@@ -44,7 +44,7 @@ from softaug.lab.report.settings import environment_table
 from softaug.lab.report.text import print_page, render_markdown
 from softaug.lab.schema import CollectedCell, CollectedRow, CollectedTable
 
-_OF_PAPER = re.compile(r"(table|figure)\d+")
+_OF_PAPER = re.compile(r"(table|figure)\d+(-release)?")
 _GAINS = "Gain over baseline"
 _MOST_OPEN = 14  # rows: a longer table is folded
 
@@ -86,7 +86,11 @@ def format_name(name: str) -> str:
     >>> format_name("table2")
     'Table 2'
     """
-    return re.sub(r"(\D+)(\d+)", r"\1 \2", name).capitalize()
+    return re.sub(r"^(table|figure)(\d+)(-release)?", _write_number, name).capitalize()
+
+
+def _write_number(found: re.Match[str]) -> str:
+    return f"{found[1]} {found[2]}{', as released' if found[3] else ''}"
 
 
 def _lead(table: CollectedTable) -> str:
@@ -191,8 +195,8 @@ def _explain(table: CollectedTable) -> str:
     )
     if any(count_diverged(cell) for row in table.rows for cell in row.cells):
         found += (
-            " Diverged: training came to numbers that are not finite. Such runs count as ended, "
-            "and are in no mean."
+            " Diverged: training came to numbers that are not finite, or without labels to "
+            "features no better than chance. Such runs count as ended, and are in no mean."
         )
     if any(row.quoted is not None for row in table.rows):
         found += (
@@ -319,7 +323,8 @@ def _render_latex(table: CollectedTable, page: Page, figure: Figure | None) -> s
     """Return a figure where there is one, or will be; else a table."""
     title = f"{table.title.rstrip('.')}."
     if figure is not None or table.name.startswith("figure"):
-        parts = [title, figure.caption if figure else "", *page.cautions[:1]]
+        remarks = [*page.cautions[:1], *map(sentence, table.notes)]
+        parts = [title, figure.caption if figure else "", *remarks]
         return latex.render_figure(table.name, " ".join(filter(None, parts)), figure)
     remarks = [*page.cautions, *map(sentence, table.notes)]
     return latex.render_table(number_table(table), title, remarks)

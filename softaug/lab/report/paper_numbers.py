@@ -15,6 +15,7 @@ from softaug.lab.schema import (
 _MEASURES = {
     "ece": "calibration error (ECE)",
     "probe_error": "error of a linear probe",
+    "best_error": "least error of the evaluations",
     "knn_error": "error of nearest neighbors",
 }
 

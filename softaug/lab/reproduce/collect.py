@@ -29,10 +29,12 @@ from softaug.lab.reproduce.run_one import (
     read_message,
 )
 from softaug.lab.training.augmentation import build_transforms
-from softaug.lab.training.logging import environment
+from softaug.lab.training.logging import environment, read_metrics
 
 SCHEMA = 1
 UNFINISHED = ("waiting", "partial", NO_DATA)
+CHANCE = "chance"  # its error, beside the measures of an evaluation
+COLLAPSE = 0.98
 KEYS = {"error": "error", "probe_error": "error", "ece": "ece_10"}
 NOTES: dict[Scale, tuple[str, ...]] = {
     "paper": (),
@@ -146,7 +148,7 @@ class Collector:
         every = [self._value(run, cell) for run in runs]
         values = [value for value in every if value is not None]
         lacking = [run for run, value in zip(runs, every, strict=True) if value is None]
-        seeds = [run.recipe.seed for run in lacking if has_diverged(run.folder, run.recipe)]
+        seeds = [run.recipe.seed for run in lacking if self._has_diverged(run)]
         state = _cell_state(len(values), len(seeds), len(runs))
         missing = next((run.no_data for run in runs if run.no_data), None)
         if missing and not values and not seeds:
@@ -161,12 +163,20 @@ class Collector:
             "diverged": {"seeds": seeds, "planned": len(runs)} if seeds else None,
         }
 
+    def _has_diverged(self, run: GridRun) -> bool:
+        collapsed = has_collapsed(self._read_measures(run.folder))
+        return collapsed or has_diverged(run.folder, run.recipe)
+
     def error_of(self, run: GridRun) -> float | None:
         """Return the test error of a run, in %; None if it is not finished."""
         return self._value(run, PaperCell("error"))
 
     def _value(self, run: GridRun, cell: PaperCell) -> float | None:
         measures = self._read_measures(run.folder)
+        if has_collapsed(measures):
+            return None
+        if cell.measure == "best_error":
+            return _read_best_error(run.folder) if measures else None
         hidden = _HIDDEN.fullmatch(cell.on)
         if hidden:
             accuracy = measures.get(level_key("occlusion", int(hidden[1]) / 100))
@@ -180,10 +190,34 @@ class Collector:
         file = folder / EVALUATION
         written = file.stat().st_mtime  # it may be evaluated again, on more test sets
         if self._measures.get(folder, (None,))[0] != written:
-            measures = json.loads(file.read_text())["metrics"]
-            shares = {one["key"]: 100 * one["value"] for one in measures if one["percent"]}
+            found = json.loads(file.read_text())
+            shares = {one["key"]: 100 * one["value"] for one in found["metrics"] if one["percent"]}
+            if classes := found.get("class_names"):
+                shares[CHANCE] = 100 * (1 - 1 / len(classes))
             self._measures[folder] = written, shares
         return self._measures[folder][1]
+
+
+def has_collapsed(measures: Mapping[str, float]) -> bool:
+    """Tell whether features learned without labels are of no use: SimSiam's loss is bounded.
+
+    It is so where probe and nearest neighbors both come to `COLLAPSE` of the error of chance.
+
+    >>> has_collapsed({"error": 98.9, "knn_error": 97.5, "chance": 99.0})
+    True
+    >>> has_collapsed({"error": 98.9, "knn_error": 90.0, "chance": 99.0})
+    False
+    """
+    names = ("error", "knn_error")
+    if not measures.keys() >= {*names, CHANCE}:
+        return False
+    return all(measures[name] >= COLLAPSE * measures[CHANCE] for name in names)
+
+
+def _read_best_error(folder: Path) -> float | None:
+    """Return the least test error of a run's evaluations, in %, as the release reports it."""
+    errors = [row["test_error"] for row in read_metrics(folder) if "test_error" in row]
+    return 100 * min(errors) if errors else None
 
 
 def _cell_state(finished: int, diverged: int, planned: int) -> str:

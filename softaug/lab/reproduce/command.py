@@ -14,7 +14,7 @@ from softaug.checks import check_whole, refuse
 from softaug.lab.recipes.catalog import find
 from softaug.lab.recipes.demo import demo_study
 from softaug.lab.recipes.paper_numbers import PaperTable
-from softaug.lab.recipes.paper_tables import ALL, all_tables, find_tables
+from softaug.lab.recipes.paper_tables import ALL, Settings, all_tables, find_tables
 from softaug.lab.recipes.scale import SCALES, Scale, scaled
 from softaug.lab.report.model import plural
 from softaug.lab.reproduce.cost import estimate_hours, format_cost
@@ -47,6 +47,7 @@ def reproduce(
     plan: bool = False,
     data_dir: Path | None = None,
     device: str = "auto",
+    settings: Annotated[Settings, tyro.conf.arg(name="as")] = "paper",
 ) -> None:
     """Run what tables and figures of the paper need, and write them with its numbers beside ours.
 
@@ -65,6 +66,8 @@ def reproduce(
         plan: Only show which runs there are, what they cost and how far they are.
         data_dir: Where data sets are; else what SOFTAUG_DATA names, else ~/.cache/softaug/data.
         device: auto, cpu, cuda, ...
+        settings: Of rows on CIFAR: the paper's, or those of the authors' released code, whose best
+            test error of all evaluations stands beside the last epoch's.
     """
     console = Console()
     if LIST in names:
@@ -76,7 +79,7 @@ def reproduce(
         refuse(WHO, "at least one name must be given", "none", "`softaug reproduce list` has them")
     studies = {table.name for table in all_tables() if not table.of_paper}
     scale = scale or ("cpu" if studies.issuperset(names) else "paper")
-    wanted = find_tables(names, scale)
+    wanted = find_tables(names, scale, settings)
     for name, value in (("seeds", seeds), ("at_once", at_once)):
         if value is not None:
             check_whole(WHO, name, value, least=1)

@@ -17,6 +17,7 @@ from softaug.lab.data.datasets import data_root, is_files
 from softaug.lab.evaluation.evaluate import EVALUATION, EvaluationOptions, evaluate_runs
 from softaug.lab.evaluation.load_run import runs_in
 from softaug.lab.io import write_json
+from softaug.lab.recipes.cifar import RELEASE, RELEASE_EVALUATES
 from softaug.lab.recipes.config import AnyRecipe, Recipe
 from softaug.lab.recipes.paper_numbers import V2
 from softaug.lab.recipes.serialize import as_dict, as_of_today, differences
@@ -230,8 +231,14 @@ def describe_error(error: BaseException) -> str:
 
 def _train(run: GridRun, options: GridOptions, console: Console) -> None:
     workers = options.workers if is_files(run.recipe.data.name) else 0
+    released = run.recipe.name.endswith(RELEASE)
     settings = RunOptions(
-        out=run.folder, data_dir=options.data_dir, device=options.device, workers=workers, threads=1
+        out=run.folder,
+        data_dir=options.data_dir,
+        device=options.device,
+        workers=workers,
+        threads=1,
+        evaluate_epochs=RELEASE_EVALUATES if released else RunOptions.evaluate_epochs,
     )
     if isinstance(run.recipe, Recipe) and run.recipe.members > 1:
         train_members(run.recipe, settings, console)

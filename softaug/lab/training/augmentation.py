@@ -17,6 +17,7 @@ from torchvision.transforms.v2 import (  # type: ignore[attr-defined]
 
 from softaug.checks import refuse
 from softaug.lab.recipes.augment import (
+    MIX_ALPHA,
     Augment,
     Crop,
     Cutout,
@@ -28,6 +29,7 @@ from softaug.lab.recipes.augment import (
     UniformOffsets,
     UniformWindows,
 )
+from softaug.lab.recipes.config import Recipe
 from softaug.pacing import AccuracyHold, ConfidenceMatch, Pacer, Rule
 from softaug.pixels import Fill
 from softaug.transforms import (
@@ -151,7 +153,7 @@ def scheduled(augment: Augment, epoch: int, epochs: int) -> Augment:
     (0.3, 0.0003)
     """
     for setting, factor, share in augment.schedules:
-        if epoch < epochs - round(share * epochs):
+        if setting == MIX_ALPHA or epoch < epochs - round(share * epochs):
             continue
         part, name = setting.split(".")
         before = getattr(augment, part)
@@ -162,6 +164,22 @@ def scheduled(augment: Augment, epoch: int, epochs: int) -> Augment:
         changed = replace(before, **{name: type(value)(value * factor)})
         augment = replace(augment, **{part: changed})
     return augment
+
+
+def scheduled_alpha(recipe: Recipe, epoch: int) -> float:
+    """Return the alpha of a recipe's mix in `epoch`; 0 where nothing is mixed.
+
+    >>> from softaug.lab.recipes import Mix
+    >>> late = Augment(schedules=(("mix.alpha", 0.0, 0.25),))
+    >>> mixup = Recipe("docs", "resnet8", augment=late, mix=Mix("mixup"), epochs=4)
+    >>> [scheduled_alpha(mixup, epoch) for epoch in range(4)]
+    [1.0, 1.0, 1.0, 0.0]
+    """
+    alpha = 0.0 if recipe.mix.kind == "none" else recipe.mix.alpha
+    for setting, factor, share in recipe.augment.schedules:
+        if setting == MIX_ALPHA and epoch >= recipe.epochs - round(share * recipe.epochs):
+            alpha *= factor
+    return alpha
 
 
 class Strength(NamedTuple):

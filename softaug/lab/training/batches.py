@@ -27,6 +27,7 @@ from softaug.lab.training.augmentation import (
     at_strength,
     build_transforms,
     scheduled,
+    scheduled_alpha,
     view_sigmas,
 )
 from softaug.lab.training.distributed import SINGLE, DistContext
@@ -172,8 +173,6 @@ class Batches(Steps[Batch]):
     ) -> None:
         super().__init__(recipe, len(source.labels), context)
         self.source, self.data_mean, self.num_views = source, data_mean, recipe.augment.views
-        kind, alpha = recipe.mix.kind, recipe.mix.alpha
-        self.mix = MIXINGS[kind](alpha) if kind in MIXINGS else None
         self.by_epoch = recipe.augment.pace.on
         self.strength = None
         self._try_transforms()
@@ -217,7 +216,13 @@ class Batches(Steps[Batch]):
     def __getitem__(self, step: int) -> Batch:
         together, rows = self.index(step), self.rows(step)
         batch = self._augment(step, together[rows], len(together))
-        return batch if self.mix is None else self._mix(batch, together, rows)
+        mix = self.mix(step // self.steps_per_epoch)
+        return batch if mix is None else self._mix(mix, batch, together, rows)
+
+    def mix(self, epoch: int) -> BatchMix | None:
+        """Return what mixes the images of an epoch's batches; None where nothing does."""
+        kind, alpha = self.recipe.mix.kind, scheduled_alpha(self.recipe, epoch)
+        return MIXINGS[kind](alpha) if kind in MIXINGS and alpha else None
 
     def _augment(self, step: int, views: Tensor, num_global: int) -> Batch:
         epoch = step // self.steps_per_epoch
@@ -238,16 +243,15 @@ class Batches(Steps[Batch]):
         images, label = apply_transforms(transforms, images, label, key)
         return Batch(step, images, label, sample, num_global, unreadable)
 
-    def _mix(self, batch: Batch, together: Tensor, rows: Tensor) -> Batch:
+    def _mix(self, mix: BatchMix, batch: Batch, together: Tensor, rows: Tensor) -> Batch:
         """Mix the images of `rows` with others of the step, of whatever process.
 
         Another process's images are made here again: their draws are the same.
         """
-        assert self.mix is not None
         assert isinstance(batch.label, SoftLabel)
         height, width = batch.images.shape[-2:]
         key = step_key(self.recipe, batch.step)
-        params = take(self.mix.draw(len(together), height, width, key=key), rows)
+        params = take(mix.draw(len(together), height, width, key=key), rows)
         if self.context.world_size == 1:
             partners = batch._replace(
                 images=take(batch.images, params.partner), label=take(batch.label, params.partner)
@@ -255,10 +259,8 @@ class Batches(Steps[Batch]):
         else:
             partners = self._augment(batch.step, together[params.partner], len(together))
         assert isinstance(partners.label, SoftLabel)
-        images = self.mix.apply(batch.images, partners.images, params)
-        return batch._replace(
-            images=images, label=self.mix.report(batch.label, partners.label, params)
-        )
+        images = mix.apply(batch.images, partners.images, params)
+        return batch._replace(images=images, label=mix.report(batch.label, partners.label, params))
 
 
 def milder_batches(

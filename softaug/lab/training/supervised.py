@@ -13,6 +13,7 @@ from softaug.lab.recipes.config import Recipe
 from softaug.lab.training.augmentation import (
     build_pacer,
     pacer_metrics,
+    scheduled_alpha,
     strength_of,
 )
 from softaug.lab.training.batches import Batch, Batches, milder_batches, on_device, step_key
@@ -85,9 +86,11 @@ class Supervised(Task[Batch]):
     def loss(self, batch: Batch) -> Losses:
         images = batch.images.to(self.context.device, non_blocking=True)
         label = batch.label.to(self.context.device, non_blocking=True)
-        if self.manifold is None:
+        alpha = scheduled_alpha(self.recipe, batch.step // self.batches.steps_per_epoch)
+        if self.manifold is None or alpha == 0:
             logits = self.model(images)
         else:
+            self.manifold.alpha = alpha
             assert not isinstance(label, MixedLabel), "a recipe mixes images or layers, not both"
             # Partners are of the process's own images: a layer's output is nowhere else.
             key = step_key(self.recipe, batch.step)

@@ -94,6 +94,11 @@ def test_a_part_refuses_what_breaks_its_rule(kind, values, message):
         (PAIRS, {"data": DataSpec("folder:x", unreadable="skip")}, 'must be "refuse"'),
         (PAIRS, {"optim": Optim(warmup_epochs=500)}, "warmup_epochs must be below the 500 epochs"),
         (SOFT.augment, {"crop": UniformOffsets()}, "must be one of 'crop.max_shift', 'crop.k'"),
+        (
+            SOFT,
+            {"augment": replace(SOFT.augment, schedules=(("mix.alpha", 0.0, 0.1),))},
+            "a schedule of mix.alpha is for a mix, got none",
+        ),
         (WINDOWS, {"data": DataSpec("digits")}, "NormalWindows is for images in folders"),
     ],
 )

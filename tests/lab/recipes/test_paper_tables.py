@@ -126,6 +126,27 @@ def test_cells_have_the_measures_of_their_table_and_gains_a_baseline():
     assert [e.recipe.name for e in entries() if e.about.endswith(DIVERGED)] == diverged
 
 
+def test_exhibits_with_soft_photographs_say_that_offsets_are_halved():
+    noted = [table.name for table in all_tables() if "literal-offsets" in " ".join(table.notes)]
+    assert noted == ["table2", "table7", "figure4", "figure5", "figure7"]
+
+
+def test_the_release_s_tables_have_its_best_error_before_the_last():
+    found = find_tables(["all"], "paper", "release")
+    names = [f"table{number}-release" for number in (1, 2, 5, 6)]
+    assert [table.name for table in found] == [*names, "figure1-release"]
+    rows = {row.recipe: row for row in found[0].rows}
+    soft = rows["cifar100-resnet18-soft-release"]
+    assert [(cell.measure, cell.value) for cell in soft.cells] == [
+        ("best_error", 18.31),
+        ("error", None),
+    ]
+    assert "cifar100-resnet18-online-label-smoothing" not in rows
+    assert sum(row.quoted is not None for row in found[0].rows) == 6
+    with pytest.raises(ValueError, match=r"whose rows the authors released, got table4; .*table1"):
+        find_tables(["table4"], "paper", "release")
+
+
 def test_the_points_of_panels_are_cells_of_rows():
     for table in all_tables():
         for line in (line for panel in table.panels for line in panel.lines):

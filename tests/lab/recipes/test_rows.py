@@ -58,7 +58,7 @@ def test_a_soft_recipe_changes_only_crop_and_loss():
 
 
 def test_a_row_changes_one_part_of_its_parent():
-    """Soft Augmentation itself is an augmentation and a loss; the release's run is all its own."""
+    """Soft Augmentation itself is an augmentation and a loss; the release's rows are their own."""
     for entry in LABELED:
         name, parts = entry.recipe.name, {re.split(r"[.:]", line)[0] for line in entry.changes}
         if entry.parent is None:
@@ -69,7 +69,7 @@ def test_a_row_changes_one_part_of_its_parent():
             assert parts == {"augment", "loss"}
         elif re.search("-figure3-|-sigma|-law-|-tail-none$", name):
             assert parts <= {"augment", "loss"}
-        elif not name.endswith("-soft-release"):
+        elif not name.endswith("-release"):
             assert len(parts) == 1, name
 
 
@@ -82,14 +82,36 @@ def test_the_paper_s_soft_arm_is_as_the_text_says():
     assert (recipe.optim.momentum, recipe.optim.weight_decay) == (0.9, 5e-4)
 
 
+def test_residual_networks_have_the_paper_s_learning_rate_and_controls_the_usual_one():
+    for data, model in itertools.product(DATA, NETWORKS):
+        optim = find(f"{data}-{model}-soft").recipe.optim
+        wanted = 0.025 if model == "efficientnet-b0" else 0.1
+        assert (optim.lr, optim.weight_decay, optim.nesterov) == (wanted, 5e-4, True)
+    for arm in ("hard", "soft"):
+        control = find(f"cifar100-pyramidnet272-{arm}-lr0.05")
+        assert control.changes == ["optim.lr: 0.1 -> 0.05", "optim.weight_decay: 0.0005 -> 5e-05"]
+
+
 def test_sigma_decays_at_the_paper_s_scale_on_cifar100_only():
-    """The release's own run on CIFAR-10 is the exception that its name announces."""
+    """The release's rows are the exception that their names announce."""
     for recipe in (entry.recipe for entry in LABELED if entry.recipe.model in NETWORKS):
         name, far = recipe.name, hasattr(recipe.augment.crop, "sigma")
         wanted = far and recipe.data.name == "cifar100" and not name.endswith("-no-decay")
-        assert bool(recipe.augment.schedules) == (wanted or name == "cifar10-resnet18-soft-release")
-    release = find("cifar10-resnet18-soft-release").recipe
-    assert release.augment.schedules[0][2] * release.epochs == pytest.approx(21)
+        if not name.endswith("-release"):
+            assert bool(recipe.augment.schedules) == wanted
+
+
+def test_the_release_s_rows_change_what_its_code_has_otherwise():
+    wanted = {"epochs", "augment.crop.sigma", "augment.schedules", "loss.weighting"}
+    assert keys("cifar10-resnet18-soft", "cifar10-resnet18-soft-release") == wanted
+    mixup = find(f"{RESNET18}-mixup-release").recipe
+    ((setting, factor, share),) = mixup.augment.schedules
+    assert (setting, factor, share * mixup.epochs) == ("mix.alpha", 0.0, pytest.approx(21))
+    assert find(f"{RESNET18}-cutout-release").recipe.augment.schedules[0][0] == "cutout.length"
+    hard = find(f"{RESNET18}-randaugment-release").recipe.augment
+    assert (hard.crop.fill, hard.order[:3]) == ("black", ("flip", "crop", "policy"))
+    for absent in ("efficientnet-b0-soft", "wrn28-10-soft-trivialaugment", "resnet18-noise"):
+        assert f"cifar100-{absent}-release" not in NAMES
 
 
 def test_photographs_have_the_paper_s_settings():
@@ -101,16 +123,26 @@ def test_photographs_have_the_paper_s_settings():
         assert recipe.loss.soften == ("both" if soft else "none")
 
 
+def test_each_soft_row_of_photographs_has_a_twin_with_the_paper_s_offsets():
+    for model, arm in itertools.product(("resnet50", "resnet101"), ("soft", "soft-randaugment")):
+        twin = find(f"imagenet-{model}-{arm}-literal-offsets")
+        assert twin.changes == ['augment.crop.offsets: "half" -> "literal"']
+
+
 def test_the_paper_s_rows_without_labels_are_as_the_text_says():
     recipe = find(f"{SIMSIAM}-sa1").recipe
     assert (recipe.epochs, recipe.batch, recipe.optim.lr) == (500, 512, 0.2)
     assert (recipe.optim.momentum, recipe.optim.weight_decay) == (0.9, 5e-4)
     assert (recipe.optim.warmup_epochs, recipe.weight) == (0, PairSpec("SA1", k=4, p_min=0))
-    assert recipe.method == SimSiamSpec(hidden=2048, bottleneck=512, num_layers=3)
+    assert recipe.method == SimSiamSpec(hidden=2048, bottleneck=512, num_layers=2)
     assert recipe.views == ViewsSpec(scale=(0.2, 1.0), ratio=(3 / 4, 4 / 3))
     assert recipe.probe == ProbeSpec(epochs=100, lr=10, drops=(0.6, 0.8))
+    three = find(f"{SIMSIAM}-sa1-3-layers")
+    assert three.changes == ["method.num_layers: 2 -> 3"]
     for entry in entries():  # a row changes the weight of pairs or the learning rate
         name, parts = entry.recipe.name, {re.split(r"[.:]", line)[0] for line in entry.changes}
+        if name.endswith("-3-layers"):
+            continue
         if isinstance(entry.recipe, PretrainRecipe) and entry.parent is not None:
             both = name.endswith("-simsiam-resnet18-sa2")
             wanted = {"optim"} if "-lr" in name else {"weight"}

@@ -1,5 +1,6 @@
 """Tables and figures from folders: the paper's numbers, ours, and why one is missing."""
 
+import json
 import math
 from pathlib import Path
 from unittest.mock import Mock
@@ -9,7 +10,9 @@ from grid_runs import finish, folder_of, planned, read, write
 
 from softaug.checks import NotFiniteError
 from softaug.lab.recipes.paper_numbers import V2
+from softaug.lab.recipes.paper_tables import find_tables
 from softaug.lab.reproduce.collect import Collector
+from softaug.lab.reproduce.plan import make_plan
 from softaug.lab.reproduce.run_one import save_divergence
 
 
@@ -89,6 +92,32 @@ def test_what_diverged_is_named_and_leaves_a_table_open_unless_it_did_in_the_pap
     assert (cell["state"], cell["ours"]["n"], cell["why"]) == ("diverged", 1, "diverged: seed 1")
     assert cell["diverged"] == {"seeds": [1], "planned": 2}
     assert found["complete"] is complete
+
+
+def test_features_no_better_than_chance_count_as_diverged(tmp_path):
+    name, plan = "cifar100-simsiam-resnet18-sa2-lr0.4", planned(tmp_path, "table8", seeds=2)
+    for seed, knn in enumerate((0.89, 0.80)):
+        folder = folder_of(plan, name, seed)
+        finish(folder, error=0.895, knn_error=knn)
+        evaluation = read(folder / "evaluation.json")
+        write(folder / "evaluation.json", {**evaluation, "class_names": list("0123456789")})
+    (cell,) = row_of(collected(plan, "table8"), name)["cells"]
+    assert (cell["state"], cell["why"], cell["ours"]["values"]) == (
+        "diverged",
+        "diverged: seed 0",
+        [89.5],
+    )
+
+
+def test_the_release_s_error_is_the_least_of_its_evaluations(tmp_path):
+    plan = make_plan(find_tables(["table1"], settings="release"), "smoke", tmp_path, None, 1)
+    folder = folder_of(plan, f"{SOFT}-release")
+    finish(folder, error=0.2)
+    rows = [{"step": 5, "test_error": 0.25}, {"step": 6}, {"step": 9, "test_error": 0.15}]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    best, last = row_of(collected(plan, "table1-release"), f"{SOFT}-release")["cells"]
+    assert (best["paper"]["value"], best["ours"]["mean"]) == (18.31, 15.0)
+    assert (last["paper"], last["ours"]["mean"]) == (None, 20.0)
 
 
 def test_a_failure_that_is_tried_again_at_this_moment_is_no_failure(tmp_path, monkeypatch):

@@ -100,6 +100,18 @@ def test_mixed_batches_hold_the_very_images_and_soft_labels_of_the_step(kind):
     assert not torch.equal(mixed.images, plain.images)
 
 
+@pytest.mark.parametrize("kind", ["mixup", "cutmix"])
+def test_a_schedule_turns_mixing_off_for_the_last_epochs(kind):
+    off = (("mix.alpha", 0.0, 0.5),)  # of two epochs
+    late, mixed, plain = (
+        make(tiny(mix=Mix(kind), augment_schedules=off)),
+        make(tiny(mix=Mix(kind))),
+        make(),
+    )
+    assert_same(late[0], mixed[0])
+    assert_same(late[STEPS], plain[STEPS])
+
+
 def by_sample(recipe, epoch):
     batches = make(recipe)
     steps = range(epoch * batches.steps_per_epoch, (epoch + 1) * batches.steps_per_epoch)
