@@ -7,6 +7,7 @@ from softaug.lab.recipes.budgets import budget_entries
 from softaug.lab.recipes.cifar import ablation_entries, cpu_scale_entries, paper_entries
 from softaug.lab.recipes.demo import demo_entries
 from softaug.lab.recipes.fast import fast_entries
+from softaug.lab.recipes.fine_tuning import fine_tuning_entries
 from softaug.lab.recipes.imagenet import imagenet_entries
 from softaug.lab.recipes.pairs import pretrain_entries
 from softaug.lab.recipes.rows import Entry, learner_name
@@ -25,6 +26,7 @@ def entries() -> tuple[Entry, ...]:
         *fast_entries(),
         *demo_entries(),
         *imagenet_entries(),
+        *fine_tuning_entries(),
         *pretrain_entries(),
     )
     families = list(dict.fromkeys(map(family_of, found)))

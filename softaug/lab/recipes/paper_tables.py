@@ -8,6 +8,7 @@ from softaug.checks import nearest, refuse
 from softaug.lab.recipes.budgets import studies
 from softaug.lab.recipes.cifar import ALPHAS, KS, SIGMAS
 from softaug.lab.recipes.demo import demo_study
+from softaug.lab.recipes.fine_tuning import fine_tuning_study
 from softaug.lab.recipes.paper_numbers import (
     HIDDEN,
     Measure,
@@ -44,7 +45,14 @@ ERROR = "top-1 error, %"
 @cache
 def all_tables() -> tuple[PaperTable, ...]:
     """Return tables, then figures, then studies of ours."""
-    return (*tables(), *figures(), *studies(), demo_study(), where_it_pays_study())
+    return (
+        *tables(),
+        *figures(),
+        *studies(),
+        demo_study(),
+        where_it_pays_study(),
+        fine_tuning_study(),
+    )
 
 
 def find_tables(names: Sequence[str], scale: Scale = "cpu") -> list[PaperTable]:

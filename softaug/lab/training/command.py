@@ -70,7 +70,7 @@ def train(recipe: AnyRecipe, options: RunOptions, console: Console) -> dict[str,
             return result
         data = load_data(recipe, options.data_dir)
         workers = workers_for(data.train) if options.workers is None else options.workers
-        task = build_task(recipe, data, context, workers)
+        task = build_task(recipe, data, context, workers, folder.parent)
         trainer = Trainer(
             recipe, data, task, context=context, run_dir=folder, options=options, console=console
         )
@@ -83,11 +83,15 @@ def train(recipe: AnyRecipe, options: RunOptions, console: Console) -> dict[str,
 
 
 def build_task(
-    recipe: AnyRecipe, data: TrainingData, context: DistContext = SINGLE, workers: int = 0
+    recipe: AnyRecipe,
+    data: TrainingData,
+    context: DistContext = SINGLE,
+    workers: int = 0,
+    runs: Path | None = None,
 ) -> Supervised | SelfSupervised:
-    """Build what a recipe learns."""
+    """Build what a recipe learns; `runs` is where runs beside its own are."""
     if isinstance(recipe, Recipe):
-        return Supervised(recipe, data, context, workers)
+        return Supervised(recipe, data, context, workers, runs)
     return SelfSupervised(recipe, data, context, workers)
 
 

@@ -134,8 +134,8 @@ def fingerprint(data: TrainingData) -> dict[str, Any]:
     }
 
 
-def files_sha256(recipe: Recipe) -> dict[str, str]:
-    """Hash the files which a recipe names."""
+def files_sha256(recipe: Recipe, runs: Path | None = None) -> dict[str, str]:
+    """Hash the files which a recipe names; `runs` is where runs beside its own are."""
     from softaug.lab.training.finetune import find_weights_file
     from softaug.transforms.curves import find_curves_file
 
@@ -143,7 +143,7 @@ def files_sha256(recipe: Recipe) -> dict[str, str]:
     files = {} if curves in (None, "naive") else {"augment.curves": find_curves_file(str(curves))}
     if prior not in ("uniform", "coarse"):
         files["loss.prior"] = Path(prior)
-    weights = recipe.finetune.weights and find_weights_file(recipe.finetune.weights)
+    weights = recipe.finetune.weights and find_weights_file(recipe.finetune.weights, runs)
     if weights:
         files["finetune.weights"] = weights
     return {
