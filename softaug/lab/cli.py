@@ -25,6 +25,10 @@ COMMANDS = {
     "recipes": Command("recipes.listing:recipes", "list what can be trained", parses=True),
     "train": Command("commands:train", "train a recipe, any setting changed; resume", parses=True),
     "evaluate": Command("commands:evaluate", "measure trained runs: error, calibration, occlusion"),
+    "predict": Command("evaluation.predict:predict", "classify image files with a trained run"),
+    "export": Command(
+        "evaluation.export:export", "take the network out: ONNX, torch.export, state dict"
+    ),
     "compare": Command("commands:compare", "compare evaluated runs over seeds, with verdicts"),
     "reproduce": Command("reproduce.command:reproduce", "run a table, figure or study"),
     "show": Command("evaluation.show:show", "draw what an augmentation does to your images"),
