@@ -9,6 +9,7 @@ network.onnx.json    what is needed beside each: class names, size, normalizatio
 import hashlib
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -129,8 +130,6 @@ def _write_onnx(net: TrainedNetwork, path: Path) -> Run:
         refuse(
             WHO, "format onnx needs onnx, onnxscript and onnxruntime", f"no {missing[0]}", remedy
         )
-    import onnxruntime
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the exporter's own parts, which users cannot mend
         torch.onnx.export(
@@ -144,7 +143,9 @@ def _write_onnx(net: TrainedNetwork, path: Path) -> Run:
             external_data=False,
             verbose=False,
         )
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    session = import_module("onnxruntime").InferenceSession(
+        path, providers=["CPUExecutionProvider"]
+    )
     return lambda images: torch.from_numpy(session.run(["logits"], {"images": images.numpy()})[0])
 
 

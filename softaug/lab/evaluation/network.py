@@ -79,7 +79,8 @@ class TrainedNetwork(nn.Module):
         logits = self(images.to(self.normalize.mean.device)).float()
         if self.temperature is not None:
             logits = apply_temperature(logits, self.temperature)
-        return logits.softmax(1)
+        probs: Tensor = logits.softmax(1)
+        return probs
 
 
 def load_run(
