@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         UniformResizedCrop,
     )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "CutMix",
@@ -78,7 +78,7 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(f"softaug.{_MODULES.get(name, 'transforms')}"), name)
         globals()[name] = value
         return value
-    if name in ("metrics", "pacing", "transforms"):
+    if name in ("lab", "metrics", "pacing", "transforms"):
         return import_module(f"softaug.{name}")
     raise AttributeError(f"module 'softaug' has no attribute {name!r}")
 

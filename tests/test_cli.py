@@ -1,13 +1,16 @@
 """The command line: what it lists, refuses and loads; each subcommand has tests of its own."""
 
+import re
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from softaug.lab.cli import COMMANDS, main
+from softaug.lab.cli import COMMANDS, LAB_EXTRA, main
 
+PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 LOADED = "import sys; import softaug.__main__ as m\ntry: m.main()\nexcept SystemExit: pass\n"
 LOADED += "print(*sys.modules, file=sys.stderr)"
 
@@ -76,8 +79,22 @@ def test_an_unknown_option_is_refused_with_the_nearest(call):
     assert "--ensemble" in "".join(printed)
 
 
-def test_without_the_lab_extra_the_command_says_what_to_install():
-    code = "import sys; sys.modules['tyro'] = None; from softaug.lab.cli import main; main()"
-    refused = run(code, "data", "digits")
+@pytest.mark.parametrize("module", ["tyro", "pydantic", "tensorboard"])
+def test_without_the_lab_extra_the_command_says_what_to_install(module, tmp_path):
+    code = f"import sys; sys.modules[{module!r}] = None; from softaug.lab.cli import main; main()"
+    refused = run(code, "train", "digits-resnet8-soft", "--epochs=1", f"--out={tmp_path}")
     assert refused.returncode == 1
+    assert refused.stderr.count("\n") == 1
     assert "pip install 'softaug[lab]'" in refused.stderr
+
+
+def test_load_run_without_the_lab_extra_says_what_to_install():
+    code = "import sys; sys.modules['pydantic'] = None; import softaug; softaug.lab.load_run"
+    assert "load_run needs the lab extra" in run(code).stderr
+
+
+def test_the_lab_extra_is_what_the_command_asks_for():
+    tomllib = pytest.importorskip("tomllib")  # not in Python 3.10
+    extra = tomllib.loads(PROJECT.read_text())["project"]["optional-dependencies"]["lab"]
+    names = {re.split("[><=]", one)[0].replace("scikit-learn", "sklearn") for one in extra}
+    assert names == set(LAB_EXTRA)

@@ -25,6 +25,10 @@ COMMANDS = {
     "recipes": Command("recipes.listing:recipes", "list what can be trained", parses=True),
     "train": Command("commands:train", "train a recipe, any setting changed; resume", parses=True),
     "evaluate": Command("commands:evaluate", "measure trained runs: error, calibration, occlusion"),
+    "predict": Command("evaluation.predict:predict", "classify image files with a trained run"),
+    "export": Command(
+        "evaluation.export:export", "take the network out: ONNX, torch.export, state dict"
+    ),
     "compare": Command("commands:compare", "compare evaluated runs over seeds, with verdicts"),
     "reproduce": Command("reproduce.command:reproduce", "run a table, figure or study"),
     "show": Command("evaluation.show:show", "draw what an augmentation does to your images"),
@@ -33,6 +37,19 @@ COMMANDS = {
     ),
     "data": Command("data.check:data", "get a data set, or check the one that is there"),
 }
+# What the lab extra installs, as it is imported.
+LAB_EXTRA = (
+    "filelock",
+    "jinja2",
+    "matplotlib",
+    "pydantic",
+    "rich",
+    "safetensors",
+    "scipy",
+    "sklearn",
+    "tensorboard",
+    "tyro",
+)
 USAGE = """usage: softaug COMMAND ...
 
 Soft Augmentation: labels that soften with what an augmentation destroyed.
@@ -57,6 +74,10 @@ def main() -> None:
         _end(str(refused), 2)
     except KeyboardInterrupt:
         _end("stopped", 130)
+    except ModuleNotFoundError as missing:
+        if str(missing.name).partition(".")[0] not in LAB_EXTRA:
+            raise
+        _end_without_lab(missing)
     except Exception as stopped:
         from softaug.lab.training.trainer import StoppedError
 
@@ -84,8 +105,7 @@ def run_command(name: str, arguments: Sequence[str]) -> None:
         if not command.parses:
             run = _with_tyro(run, name)
     except ImportError as missing:  # the library alone is installed
-        remedy = "pip install 'softaug[lab]'"
-        sys.exit(f"softaug: the command line needs the lab extra ({missing}); {remedy}")
+        _end_without_lab(missing)
     run(arguments)
 
 
@@ -94,6 +114,11 @@ def _with_tyro(function: Callable[..., object], name: str) -> Callable[[Sequence
     import tyro
 
     return lambda arguments: tyro.cli(function, prog=f"softaug {name}", args=arguments)
+
+
+def _end_without_lab(missing: ImportError) -> NoReturn:
+    remedy = "pip install 'softaug[lab]'"
+    sys.exit(f"softaug: the command line needs the lab extra ({missing}); {remedy}")
 
 
 def _end(message: str, code: int) -> NoReturn:

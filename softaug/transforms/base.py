@@ -237,10 +237,12 @@ def _check_labels(who: str, images: Tensor, labels: Any) -> None:
         if not (dense or one):
             rule = "the label of one image must be an int or probabilities [C]"
             refuse(who, rule, describe(label))
-        if isinstance(labels, SoftLabel) and not isinstance(labels.retained, Tensor):
-            check_share(who, "retained", labels.retained)
-        elif isinstance(labels, SoftLabel):
-            _check_retained(who, images[:1, 0, 0], labels.retained.reshape(-1))
+        if isinstance(labels, SoftLabel):
+            kept = labels.retained
+            if isinstance(kept, Tensor):
+                _check_retained(who, images[:1, 0, 0], kept.reshape(-1))
+            else:
+                check_share(who, "retained", kept)
         return
     num = len(images)
     if not isinstance(label, Tensor) or label.shape[:1] != (num,) or label.ndim != 1 + dense:

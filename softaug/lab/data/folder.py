@@ -147,7 +147,7 @@ def _list_images(
     files: list[bytes] = []
     labels: list[int] = []
     for label, name in enumerate(names):
-        members = sorted(_find_images(root / name))
+        members = sorted(find_images(root / name))
         if not members:
             rule = f"{root / name} must hold images ({' '.join(ENDINGS)})"
             refuse("folder", rule, "none", "add some or remove the folder")
@@ -156,11 +156,11 @@ def _list_images(
     return FolderImages(str(root), np.array(files), torch.tensor(labels), size, resize, unreadable)
 
 
-def _find_images(path: Path | str) -> Iterator[str]:
+def find_images(path: Path | str) -> Iterator[str]:
     """Find the images at any depth."""
     for entry in _scan(path):
         if entry.is_dir():
-            yield from _find_images(entry.path)
+            yield from find_images(entry.path)
         elif entry.name.lower().endswith(ENDINGS):
             yield entry.path
 

@@ -48,7 +48,7 @@ def add_probe(
         "probe": json.dumps(asdict(recipe.probe)),
         "seed": str(recipe.seed),
     }
-    probe = _read_probe(folder / PROBE, about)
+    probe = read_probe(folder / PROBE, about)
     if probe is None:
         probe = fit_probe(backbone, recipe, data, console)
         tensors = {name: part.detach().cpu() for name, part in probe.named_parameters()}
@@ -57,12 +57,13 @@ def add_probe(
     return nn.Sequential(OrderedDict(features=backbone, probe=probe.to(device)))
 
 
-def _read_probe(path: Path, about: Mapping[str, str]) -> nn.Linear | None:
+def read_probe(path: Path, about: Mapping[str, str]) -> nn.Linear | None:
+    """Read the linear probe of a run; None where there is none that is `about` this."""
     if not path.is_file():
         return None
     try:
         with safetensors.safe_open(path, framework="pt") as file:
-            if file.metadata() != about:
+            if not about.items() <= (file.metadata() or {}).items():
                 return None
             weight, bias = file.get_tensor("weight"), file.get_tensor("bias")
     except safetensors.SafetensorError:  # cut off by a crash of an earlier version

@@ -73,7 +73,7 @@ def load_run(
     A network that learned without labels gets its linear probe, which is trained if need be.
     """
     recipe = read_recipe(folder, who)
-    found = _load_newest(folder, who)
+    found = load_newest(folder, who)
     data = load_data(recipe, data_dir)
     if found.state.get("data", fingerprint(data)) != fingerprint(data):
         remedy = "restore recipe.json and the images, or train again"
@@ -86,7 +86,7 @@ def load_run(
 
         net = build_pair_net(recipe, data)
     part = "ema" if "ema" in found.state else "model"
-    _load_weights(net, found.state[part], folder, who)
+    load_state(net, found.state[part], folder, who)
     layout = torch.channels_last if recipe.compute.channels_last else torch.contiguous_format
     net = net.to(choose_device(device)).to(memory_format=layout).eval()  # the bits of training
     manifest = json.loads((found.path / checkpoint.MANIFEST).read_text())
@@ -108,7 +108,7 @@ def read_recipe(folder: Path, who: str = "evaluate") -> AnyRecipe:
     return from_dict(read_json(path, f"{who}: {path}"))
 
 
-def _load_newest(folder: Path, who: str) -> checkpoint.Checkpoint:
+def load_newest(folder: Path, who: str) -> checkpoint.Checkpoint:
     """Load the newest checkpoint that is whole."""
     kept = checkpoint.steps(folder / CHECKPOINTS)
     if not kept:
@@ -123,7 +123,7 @@ def _load_newest(folder: Path, who: str) -> checkpoint.Checkpoint:
     return refuse(who, f"a checkpoint in {kept[0].parent} must be whole", "; ".join(damages))
 
 
-def _load_weights(net: nn.Module, tensors: dict[str, Tensor], folder: Path, who: str) -> None:
+def load_state(net: nn.Module, tensors: dict[str, Tensor], folder: Path, who: str) -> None:
     """Load weights into a network; averaged ones have a prefix and a counter."""
     weights = {
         name.removeprefix(EMA_PREFIX): tensor

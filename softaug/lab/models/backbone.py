@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 import torch
@@ -28,6 +29,11 @@ class Normalize(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         return (images.float() - self.mean) / self.sd
+
+
+def with_normalization(normalize: Normalize, net: nn.Module) -> nn.Sequential:
+    """Put normalization before a network; in a state dict its keys begin with "net."."""
+    return nn.Sequential(OrderedDict(normalize=normalize, net=net))
 
 
 def initialize(module: nn.Module) -> None:

@@ -12,6 +12,7 @@ from softaug.lab.recipes.cifar import (
 )
 from softaug.lab.recipes.demo import demo_entries
 from softaug.lab.recipes.fast import fast_entries
+from softaug.lab.recipes.fine_tuning import fine_tuning_entries
 from softaug.lab.recipes.imagenet import imagenet_entries
 from softaug.lab.recipes.pairs import pretrain_entries
 from softaug.lab.recipes.rows import Entry, learner_name
@@ -31,6 +32,7 @@ def entries() -> tuple[Entry, ...]:
         *fast_entries(),
         *demo_entries(),
         *imagenet_entries(),
+        *fine_tuning_entries(),
         *pretrain_entries(),
     )
     families = list(dict.fromkeys(map(family_of, found)))

@@ -31,6 +31,7 @@ from softaug.lab.recipes.fields import (
     is_number,
 )
 
+SIBLING = "run:"  # before the name of a run in the same folder
 _REMOVE = "remove the files that `softaug data folder:PATH --decode` names"
 
 
@@ -176,7 +177,8 @@ class Finetune(Spec):
 
     weights: str | None = None
     """a file (.safetensors, or a state dict that torch.load reads with weights_only), the folder of
-    a run, timm:NAME.TAG, or torchvision:Network_Weights.TAG; what does not fit stays new"""
+    a run, run:NAME (that of a run beside this one's folder), timm:NAME.TAG, or
+    torchvision:Network_Weights.TAG; what does not fit stays new"""
     freeze: Literal["none", "backbone"] = "none"
     """backbone trains the classifier alone: all before it stays as loaded, and in eval mode, so
     that statistics of BatchNorm stay too"""

@@ -16,6 +16,7 @@ from softaug.lab.recipes.cifar import (
     release_entries,
 )
 from softaug.lab.recipes.demo import demo_study
+from softaug.lab.recipes.fine_tuning import fine_tuning_study
 from softaug.lab.recipes.paper_numbers import (
     HIDDEN,
     Measure,
@@ -56,7 +57,14 @@ HALF_OFFSETS = (
 @cache
 def all_tables() -> tuple[PaperTable, ...]:
     """Return tables, then figures, then studies of ours."""
-    return (*tables(), *figures(), *studies(), demo_study(), *where_it_pays_studies())
+    return (
+        *tables(),
+        *figures(),
+        *studies(),
+        demo_study(),
+        *where_it_pays_studies(),
+        fine_tuning_study(),
+    )
 
 
 Settings = Literal["paper", "release"]

@@ -8,11 +8,13 @@ lengths in pixels of their crops and patches.
 from dataclasses import replace
 from typing import Literal, get_args
 
-from softaug.lab.recipes.augment import Augment, UniformOffsets
+from softaug.lab.recipes.augment import WINDOWS, Augment, UniformOffsets
 from softaug.lab.recipes.catalog import find
 from softaug.lab.recipes.config import (
+    SIBLING,
     AnyRecipe,
     DataSpec,
+    Finetune,
     PretrainRecipe,
     ProbeSpec,
     Recipe,
@@ -119,7 +121,7 @@ def _smoke(recipe: AnyRecipe, photos: str) -> AnyRecipe:
             batch=50,
             probe=ProbeSpec(epochs=1, batch=50),
         )
-    of_photos = recipe.data.name == "imagenet"
+    of_photos = isinstance(recipe.augment.crop, WINDOWS)
     return replace(
         recipe,
         name=f"smoke-{recipe.name}",
@@ -127,10 +129,19 @@ def _smoke(recipe: AnyRecipe, photos: str) -> AnyRecipe:
         data=DataSpec(photos, per_class=4, size=32) if of_photos else digits,
         augment=recipe.augment if of_photos else _for_digits(recipe.augment),
         optim=replace(recipe.optim, warmup_epochs=0.0),
+        finetune=_smoke_finetune(recipe.finetune),
         epochs=1,
         batch=20 if of_photos else 50,
         members=min(recipe.members, 2),
     )
+
+
+def _smoke_finetune(finetune: Finetune) -> Finetune:
+    """Begin from the run of that name at this scale."""
+    weights = finetune.weights or ""
+    if not weights.startswith(SIBLING):
+        return finetune
+    return replace(finetune, weights=f"{SIBLING}smoke-{weights.removeprefix(SIBLING)}")
 
 
 def _for_digits(augment: Augment) -> Augment:

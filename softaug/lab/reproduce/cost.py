@@ -16,7 +16,7 @@ PROBE_MINUTES, EVALUATION_MINUTES = 3, 0.7
 SMOKE_SECONDS = 2
 SLOWER = {"resnet20": 3.2, "fastnet": 2.4}  # times the time of resnet8-s2, on the same core
 CLASSES = {"cifar100": 100}  # others have 10
-ALL_IMAGES = {"cifar10": 50_000, "cifar100": 50_000, "fashion-mnist": 60_000}
+PER_CLASS = {"cifar10": 5000, "cifar100": 500}  # where all images are trained on
 EVALUATIONS = {"digits": 0.15}  # minutes, of fewer images
 _V100 = re.compile(r"(?:(\d+) runs, each )?(?:about )?([\d.]+) V100-(hour|day)s")
 
@@ -41,8 +41,8 @@ def estimate_hours(recipe: AnyRecipe, scale: Scale, words: str) -> float | None:
 def cpu_minutes(recipe: AnyRecipe) -> float:
     """Return minutes of one core for a run at the cpu scale, an ensemble's members together."""
     data = recipe.data
-    num = CLASSES.get(data.name, 10) * data.per_class if data.per_class else None
-    num = (num or ALL_IMAGES.get(data.name, 0)) * recipe.epochs
+    per_class = data.per_class or PER_CLASS.get(data.name, 0)
+    num = CLASSES.get(data.name, 10) * per_class * recipe.epochs
     evaluation = EVALUATIONS.get(data.name, EVALUATION_MINUTES)
     if isinstance(recipe, PretrainRecipe):
         return num / PAIRS / 60 + PROBE_MINUTES + evaluation

@@ -1,7 +1,7 @@
 """Carry out a plan: do what is left, collect after each run, write tables and comparisons."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
@@ -31,6 +31,7 @@ from softaug.lab.reproduce.run_one import (
     GridRun,
     Outcome,
     Runner,
+    begins_from,
     has_diverged,
     is_done,
     is_finished,
@@ -104,7 +105,7 @@ class Grid:
             print_plain(f"progress: {self.plan.out / INDEX}", self.console)
         by_name = {run.name: run for run in left}
         progress = GridProgress(left, self.at_once or default_at_once(self.options.device))
-        outcomes = self.runner(left, self.options, self.at_once)
+        outcomes = self._run_in_order(left)
         live = self.page.keep_updated(progress.seconds_left)
         with live, handle_signals(SIGNALS, self._interrupt), closing(outcomes):
             for outcome in outcomes:
@@ -114,6 +115,14 @@ class Grid:
                 self.changed.update(names)
                 print_plain(progress.update(outcome, self.collector.error_of(run)), self.console)
                 self.page.write(progress.seconds_left(), live=True)
+
+    def _run_in_order(self, left: Sequence[GridRun]) -> Generator[Outcome, None, None]:
+        """Do runs first whose weights others begin from."""
+        names = {run.name for run in left}
+        later = [run for run in left if begins_from(run.recipe) in names]
+        for part in ([run for run in left if run not in later], later):
+            if part:
+                yield from self.runner(part, self.options, self.at_once)
 
     def _interrupt(self, number: int, frame: FrameType | None) -> NoReturn:
         self.num_interrupts += 1

@@ -18,7 +18,7 @@ from softaug.lab.evaluation.evaluate import EVALUATION, EvaluationOptions, evalu
 from softaug.lab.evaluation.load_run import runs_in
 from softaug.lab.io import write_json
 from softaug.lab.recipes.cifar import RELEASE, RELEASE_EVALUATES
-from softaug.lab.recipes.config import AnyRecipe, Recipe
+from softaug.lab.recipes.config import SIBLING, AnyRecipe, Recipe
 from softaug.lab.recipes.paper_numbers import V2
 from softaug.lab.recipes.serialize import as_dict, as_of_today, differences
 from softaug.lab.training import checkpoint
@@ -93,6 +93,12 @@ Runner = Callable[[Sequence[GridRun], GridOptions, int | None], Generator[Outcom
 """Does runs, so many at once (None: as many as the machine can); yields each as it ends.
 
 Closed early, it saves and ends the runs at work."""
+
+
+def begins_from(recipe: AnyRecipe) -> str | None:
+    """Return the name of the run beside it whose weights a recipe begins from; None without."""
+    weights = (isinstance(recipe, Recipe) and recipe.finetune.weights) or ""
+    return weights.removeprefix(SIBLING) if weights.startswith(SIBLING) else None
 
 
 def count_states(runs: Sequence[GridRun]) -> dict[State, int]:

@@ -30,17 +30,20 @@ from softaug.lab.training.run_dir import (
 from softaug.lab.training.setup import TrainingData, load_data, prepare_machine
 from softaug.lab.training.ssl import SelfSupervised
 from softaug.lab.training.supervised import Supervised
-from softaug.lab.training.trainer import Trainer
+from softaug.lab.training.trainer import OnEpoch, Trainer
 
 SUFFIX = "-ensemble"
 MEMBER = "member-seed"
 SCHEMA = 1  # of result.json
 
 
-def train(recipe: AnyRecipe, options: RunOptions, console: Console) -> dict[str, Any]:
+def train(
+    recipe: AnyRecipe, options: RunOptions, console: Console, on_epoch: OnEpoch | None = None
+) -> dict[str, Any]:
     """Train `recipe`, from the folder's last checkpoint if it has one; return the result.
 
-    A finished run is only read. Under torchrun every process calls this.
+    A finished run is only read. Under torchrun every process calls this. `on_epoch` is called with
+    the numbers of each row of metrics.jsonl.
     """
     if isinstance(recipe, Recipe) and recipe.members > 1:
         remedy = "train each of softaug.lab.training.command.members(recipe)"
@@ -70,9 +73,16 @@ def train(recipe: AnyRecipe, options: RunOptions, console: Console) -> dict[str,
             return result
         data = load_data(recipe, options.data_dir)
         workers = workers_for(data.train) if options.workers is None else options.workers
-        task = build_task(recipe, data, context, workers)
+        task = build_task(recipe, data, context, workers, folder.parent)
         trainer = Trainer(
-            recipe, data, task, context=context, run_dir=folder, options=options, console=console
+            recipe,
+            data,
+            task,
+            context=context,
+            run_dir=folder,
+            options=options,
+            console=console,
+            on_epoch=on_epoch,
         )
         with context.enter_on_rank_zero(lock_run_dir(folder)):
             context.run_on_rank_zero(begin)
@@ -83,11 +93,15 @@ def train(recipe: AnyRecipe, options: RunOptions, console: Console) -> dict[str,
 
 
 def build_task(
-    recipe: AnyRecipe, data: TrainingData, context: DistContext = SINGLE, workers: int = 0
+    recipe: AnyRecipe,
+    data: TrainingData,
+    context: DistContext = SINGLE,
+    workers: int = 0,
+    runs: Path | None = None,
 ) -> Supervised | SelfSupervised:
-    """Build what a recipe learns."""
+    """Build what a recipe learns; `runs` is where runs beside its own are."""
     if isinstance(recipe, Recipe):
-        return Supervised(recipe, data, context, workers)
+        return Supervised(recipe, data, context, workers, runs)
     return SelfSupervised(recipe, data, context, workers)
 
 

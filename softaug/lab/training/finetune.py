@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from softaug.checks import refuse
 from softaug.lab.models.backbone import find_classifier
 from softaug.lab.models.registry import HUBS, TIMM, import_timm
+from softaug.lab.recipes.config import SIBLING
 from softaug.lab.training import checkpoint
 from softaug.lab.training.checkpoint import CHECKPOINTS
 
@@ -23,14 +24,16 @@ LEAST_SHARE = 0.5  # of the numbers of a network without its classifier that mus
 MAX_LISTED = 4
 
 
-def find_weights_file(weights: str) -> Path | None:
+def find_weights_file(weights: str, runs: Path | None = None) -> Path | None:
     """Return the file that `weights` stands for: itself, or that of a run's newest checkpoint.
 
-    None for a network of a hub, whose tag says what it is.
+    None for a network of a hub, whose tag says what it is. `run:NAME` is a run in `runs`.
     """
     path = Path(weights).expanduser()
     if weights.startswith(HUBS):
         return None
+    if weights.startswith(SIBLING):
+        path = _find_sibling(weights.removeprefix(SIBLING), runs)
     if path.is_dir():
         steps = checkpoint.steps(path / CHECKPOINTS)
         found = [steps[-1] / f"{part}.safetensors" for part in ("ema", "model")] if steps else []
@@ -40,13 +43,22 @@ def find_weights_file(weights: str) -> Path | None:
     return path
 
 
-def read_weights(weights: str) -> dict[str, Tensor]:
+def _find_sibling(name: str, runs: Path | None) -> Path:
+    path = (runs or Path()) / name
+    if runs is None or not checkpoint.steps(path / CHECKPOINTS):
+        recipe, _, seed = name.rpartition("-seed")
+        remedy = f"first `softaug train {recipe} --seed {seed} --out {path}`"
+        refuse("finetune", f"weights {SIBLING}{name} must be of a run in {path}", "none", remedy)
+    return path
+
+
+def read_weights(weights: str, runs: Path | None = None) -> dict[str, Tensor]:
     """Read a state dict without executing anything in it.
 
     Of a hub, "normalize.mean" and "normalize.sd" say in pixels 0..255 what its images were
     normalized by.
     """
-    file = find_weights_file(weights)
+    file = find_weights_file(weights, runs)
     if file is None:
         return _download(weights)
     found: Any

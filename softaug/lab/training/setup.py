@@ -9,7 +9,6 @@ import hashlib
 import json
 import math
 import signal
-from collections import OrderedDict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +24,7 @@ from softaug.lab.data.images import (
     load,
     split_train_eval,
 )
-from softaug.lab.models.backbone import Normalize
+from softaug.lab.models.backbone import Normalize, with_normalization
 from softaug.lab.models.fastnet import FastNet
 from softaug.lab.models.registry import create
 from softaug.lab.recipes.config import AnyRecipe, DataSpec, LossSpec, Recipe
@@ -100,7 +99,7 @@ def normalized(net: nn.Module, data: TrainingData) -> nn.Module:
         num = len(data.train.labels)
         index = torch.arange(0, num, math.ceil(num / NUM_TO_WHITEN))
         net.fit_whitening(normalize(data.train.fetch(index).cpu()))
-    return nn.Sequential(OrderedDict(normalize=normalize, net=net))
+    return with_normalization(normalize, net)
 
 
 def build_loss(spec: LossSpec, class_names: tuple[str, ...]) -> SoftLoss:
@@ -134,8 +133,14 @@ def fingerprint(data: TrainingData) -> dict[str, Any]:
     }
 
 
-def files_sha256(recipe: Recipe) -> dict[str, str]:
-    """Hash the files which a recipe names."""
+def describe_images(data: TrainingData) -> dict[str, Any]:
+    """Return the names of the classes and the edge of the images that are measured."""
+    size = int(data.measured.fetch(torch.tensor([0])).shape[-1])
+    return {"class_names": list(data.class_names), "size": size}
+
+
+def files_sha256(recipe: Recipe, runs: Path | None = None) -> dict[str, str]:
+    """Hash the files which a recipe names; `runs` is where runs beside its own are."""
     from softaug.lab.training.finetune import find_weights_file
     from softaug.transforms.curves import find_curves_file
 
@@ -143,7 +148,7 @@ def files_sha256(recipe: Recipe) -> dict[str, str]:
     files = {} if curves in (None, "naive") else {"augment.curves": find_curves_file(str(curves))}
     if prior not in ("uniform", "coarse"):
         files["loss.prior"] = Path(prior)
-    weights = recipe.finetune.weights and find_weights_file(recipe.finetune.weights)
+    weights = recipe.finetune.weights and find_weights_file(recipe.finetune.weights, runs)
     if weights:
         files["finetune.weights"] = weights
     return {

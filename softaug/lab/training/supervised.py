@@ -1,5 +1,6 @@
 """Training with labels: augmented images, a soft loss, and a pacer where the recipe has one."""
 
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -41,13 +42,18 @@ class Supervised(Task[Batch]):
     train_metric = "error"
 
     def __init__(
-        self, recipe: Recipe, data: TrainingData, context: DistContext = SINGLE, workers: int = 0
+        self,
+        recipe: Recipe,
+        data: TrainingData,
+        context: DistContext = SINGLE,
+        workers: int = 0,
+        runs: Path | None = None,
     ) -> None:
         self.recipe, self.data, self.context, self.workers = recipe, data, context, workers
         source = data.train if workers else on_device(data.train, context.device)
         self.batches = Batches(recipe, source, data.mean, context)
         self.net = build_net(recipe, data)
-        self.begun_from = self._finetune()
+        self.begun_from = self._finetune(runs)
         self.manifold = None
         if recipe.mix.kind == "manifold-mixup":
             self.manifold = ManifoldMixup(self.net.get_submodule("net"), alpha=recipe.mix.alpha)
@@ -56,10 +62,10 @@ class Supervised(Task[Batch]):
         self.pacer = build_pacer(recipe.augment, recipe.epochs, num_classes, num_samples)
         self.skips_files = recipe.data.unreadable == "skip"
         self.clean_train = sample_clean(data.train, skip=self.skips_files)
-        self._hashes = files_sha256(recipe)  # the files are there: they have been read
+        self._hashes = files_sha256(recipe, runs)  # the files are there: they have been read
         self._set_strength()
 
-    def _finetune(self) -> list[str]:
+    def _finetune(self, runs: Path | None) -> list[str]:
         """Load the recipe's weights, freeze what it freezes; return a line about what was done."""
         spec, net = self.recipe.finetune, self.net.get_submodule("net")
         self.lr_scales = {} if spec.layer_decay is None else lr_scales(net, spec.layer_decay)
@@ -69,7 +75,7 @@ class Supervised(Task[Batch]):
             self.head.requires_grad_(True)
         if spec.weights is None:
             return []
-        tensors = read_weights(spec.weights)
+        tensors = read_weights(spec.weights, runs)
         normalized = take_normalization(self.net.get_submodule("normalize"), tensors)
         report = load_weights(net, tensors)
         source = "as they were trained" if normalized else "by the statistics of the data"

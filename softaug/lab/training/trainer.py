@@ -35,13 +35,21 @@ from softaug.lab.training.optim import (
     load_optimizer_state,
 )
 from softaug.lab.training.run_dir import TRACE, RunOptions
-from softaug.lab.training.setup import TrainingData, derive_seed, fingerprint
+from softaug.lab.training.setup import (
+    TrainingData,
+    derive_seed,
+    describe_images,
+    fingerprint,
+)
 
 B = TypeVar("B")
 FORMAT = 2  # of a checkpoint's state; 1 kept SGD's momentum by parameter, and had no number
 LINE_SECONDS = 60  # without a terminal, a line at the end of each epoch and this often
 MAX_LOG_INTERVAL = 10  # steps: each flush of the metrics waits for the device
 MAX_LOG_SECONDS = 2  # several processes can stop only at a flush, and torchrun waits for 30
+
+
+OnEpoch = Callable[[dict[str, float]], object]
 
 
 class TrainConfig(EpochPlan, Protocol):
@@ -122,7 +130,8 @@ class StoppedError(Exception):
 class Trainer:
     """Trains a task; `state_dict` holds all that the next step depends on.
 
-    With a `run_dir` it resumes, logs and saves there; without one it only trains.
+    With a `run_dir` it resumes, logs and saves there; without one it only trains. `on_epoch` is
+    called, on rank zero, with the numbers of each row of metrics.jsonl: a logger of one's own.
     """
 
     def __init__(
@@ -135,11 +144,14 @@ class Trainer:
         run_dir: Path | None = None,
         options: RunOptions | None = None,
         console: Console | None = None,
+        on_epoch: OnEpoch | None = None,
     ) -> None:
         self.config, self.data, self.task, self.context = config, data, task, context
         self.run_dir, self.options = run_dir, options or RunOptions()
         self.console = console or Console(quiet=True)
+        self.on_epoch = on_epoch
         self.batches = task.batches
+        self.images = describe_images(data)
         layout = torch.channels_last if config.compute.channels_last else torch.preserve_format
         self.net = task.net.to(context.device).to(memory_format=layout)
         self.ema = build_ema(self.net, config.optim.ema, context.device)
@@ -218,6 +230,7 @@ class Trainer:
             "seconds": self.seconds,
             "skipped": self.skipped.files,
             "data": fingerprint(self.data),
+            "images": self.images,
             "files": self.task.file_hashes(),
             "machine": self._machine(),
             "model": self.net.state_dict(),
@@ -364,6 +377,8 @@ class Trainer:
             row["warning"] = warning
         if self.logger is not None:
             self.logger.log(row)
+            if self.on_epoch is not None:
+                self.on_epoch({name: row[name] for name in row if name != "warning"})
 
     def _evaluate(self) -> dict[str, float]:
         self.check_finite()
