@@ -70,7 +70,7 @@ def check_whole(who: str, name: str, value: Any, *, least: int) -> int:
     """Return `value` as an int if it is a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         refuse(who, f"{name} must be a whole number >= {least}", describe(value))
-    if value > LARGEST_WHOLE:
+    if int(value) > LARGEST_WHOLE:
         refuse(who, f"{name} must be at most {LARGEST_WHOLE}", describe(value))
     return int(value)
 
@@ -184,3 +184,6 @@ def check_num_classes(who: str, num_classes: int) -> None:
         refuse(who, "the number of classes must be a whole number", describe(num_classes))
     if num_classes < 2:
         refuse(who, "the number of classes must be at least 2", num_classes)
+    if num_classes > LARGEST_WHOLE:
+        rule = f"the number of classes must be at most {LARGEST_WHOLE}"
+        refuse(who, rule, describe(num_classes))

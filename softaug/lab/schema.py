@@ -162,7 +162,19 @@ class Verdict:
         return f"{self.word} (n = {self.n} {unit}{pair})"
 
 
-# A run: result.json and metrics.jsonl
+# A run: run.json, result.json and metrics.jsonl
+
+
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class RunIdentity(ResultFile):
+    """run.json: which run a folder holds; its checkpoints and its result have the same values."""
+
+    remedy: ClassVar[str] = "restore the file, or train again with another --out"
+
+    run_id: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]  # drawn when a run begins
+    recipe_sha256: Sha256  # of the content of recipe.json
 
 
 class MetricsRow(BaseModel):
@@ -192,6 +204,8 @@ class Result(ResultFile):
     written_as_schema_1: ClassVar[bool] = True
 
     recipe: RecipeDict
+    run_id: str | None = None  # as in run.json; absent in results of version 0.1
+    recipe_sha256: Sha256 | None = None
     seed: Count
     split: str  # what it was measured on: test or validation
     error: Share | None = None  # share of wrong answers; where labels were learned

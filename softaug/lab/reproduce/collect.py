@@ -1,6 +1,5 @@
 """Collect results of runs into tableN.json and figureN.json: the paper's numbers beside ours."""
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from softaug.lab.reproduce.run_one import (
     extra_test_sets,
     has_diverged,
     is_finished,
+    read_evaluation,
     read_message,
 )
 from softaug.lab.training.augmentation import build_transforms
@@ -180,8 +180,8 @@ class Collector:
         file = folder / EVALUATION
         written = file.stat().st_mtime  # it may be evaluated again, on more test sets
         if self._measures.get(folder, (None,))[0] != written:
-            measures = json.loads(file.read_text())["metrics"]
-            shares = {one["key"]: 100 * one["value"] for one in measures if one["percent"]}
+            measures = read_evaluation(folder).metrics
+            shares = {one.key: 100 * one.value for one in measures if one.percent}
             self._measures[folder] = written, shares
         return self._measures[folder][1]
 
