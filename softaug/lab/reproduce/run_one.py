@@ -20,6 +20,7 @@ from softaug.lab.io import read_json, write_json
 from softaug.lab.recipes.config import AnyRecipe, Recipe
 from softaug.lab.recipes.paper_numbers import V2
 from softaug.lab.recipes.serialize import as_dict, as_of_today, differences
+from softaug.lab.schema import read_sealed
 from softaug.lab.training import checkpoint
 from softaug.lab.training.checkpoint import CHECKPOINTS
 from softaug.lab.training.command import train, train_members
@@ -241,7 +242,7 @@ class EvaluationParts(BaseModel):
 def read_evaluation(folder: Path) -> EvaluationParts:
     """Read a run's evaluation.json as far as a grid needs it; refuse what is none."""
     path = folder / EVALUATION
-    content = read_json(path, f"{WHO}: {path}", REMOVE)
+    content = read_sealed(path, REMOVE, WHO)
     try:
         return EvaluationParts.model_validate(content)
     except ValidationError as invalid:

@@ -16,6 +16,7 @@ from softaug.lab.io import write_json
 from softaug.lab.progress import print_plain
 from softaug.lab.recipes import AnyRecipe, Recipe, as_dict, find
 from softaug.lab.recipes.serialize import read_recipe
+from softaug.lab.schema import seal
 from softaug.lab.training import checkpoint
 from softaug.lab.training.checkpoint import CHECKPOINTS
 from softaug.lab.training.distributed import SINGLE, DistContext, init_distributed
@@ -50,7 +51,7 @@ def train(recipe: AnyRecipe, options: RunOptions, console: Console) -> dict[str,
 
     def end() -> dict[str, Any]:
         result = describe_result(recipe, trainer)
-        write_json(result, folder / RESULT, indent=2)
+        write_json(seal(result), folder / RESULT, indent=2)
         return result
 
     with init_distributed(options.device) as context:

@@ -55,7 +55,7 @@ def copy_run(run, folder, **data):
     for checkpoint in (folder / "checkpoints").iterdir():
         forget_images(checkpoint)
     result = json.loads((folder / "result.json").read_text())
-    del result["run_id"], result["recipe_sha256"]
+    del result["run_id"], result["recipe_sha256"], result["sha256"]
     (folder / "result.json").write_text(json.dumps(result))
     (folder / "run.json").unlink()
     return folder

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 
 import pytest
@@ -10,6 +11,7 @@ from tiny_runs import STEPS, run, tiny, weights
 
 from softaug.lab.training.checkpoint import load, steps
 from softaug.lab.training.finetune import find_weights_file
+from softaug.lab.training.run_dir import read_result
 
 FILES = ["recipe.json", "run.json", "result.json"]
 CONTENTS = [b"[]", b"null", b"{}", b"", b"\xff\xfe", b"[" * 100_000, b'{"seed": %d}' % 10**30]
@@ -46,11 +48,32 @@ def copy(runs, tmp_path):
 
 def test_a_run_its_checkpoints_and_its_result_have_one_identity(runs):
     identity = json.loads((runs / "done/run.json").read_text())
-    del identity["schema_version"]
+    del identity["schema_version"], identity["sha256"]
     result = json.loads((runs / "done/result.json").read_text())
     assert identity == {name: result[name] for name in ("run_id", "recipe_sha256")}
     for path in steps(runs / "done/checkpoints"):
         assert load(path).state["run"] == identity
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_any_flipped_bit_is_noticed(copy, name):
+    path, draw = copy("done") / name, random.Random(0)
+    content = path.read_bytes()
+    for _ in range(100):
+        changed = bytearray(content)
+        changed[draw.randrange(len(content) - 1)] ^= 1 << draw.randrange(8)
+        path.write_bytes(changed)
+        if json_of(changed) == json_of(content):
+            continue  # white space, or another way to write the same
+        with pytest.raises(ValueError, match=name.partition(".")[0]):
+            read_result(path.parent, tiny())
+
+
+def json_of(content):
+    try:
+        return json.loads(content)
+    except ValueError:
+        return None
 
 
 EXCHANGED = [
