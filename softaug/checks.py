@@ -184,3 +184,6 @@ def check_num_classes(who: str, num_classes: int) -> None:
         refuse(who, "the number of classes must be a whole number", describe(num_classes))
     if num_classes < 2:
         refuse(who, "the number of classes must be at least 2", num_classes)
+    if num_classes > LARGEST_WHOLE:
+        rule = f"the number of classes must be at most {LARGEST_WHOLE}"
+        refuse(who, rule, describe(num_classes))

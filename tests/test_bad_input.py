@@ -195,6 +195,7 @@ DENSE = [
     (dense(None, 1.0), "SoftLabel.dense: label must be a tensor or numbers, got NoneType"),
     (dense(1, "a"), "SoftLabel.dense: retained must be a tensor or numbers, got str a"),
     (dense(1, 1.5), "SoftLabel.dense: retained must be in [0, 1], got 1.5 (sample 0)"),
+    (dense(1, 1.0, 10**400), "the number of classes must be at most 9223372036854775807, got an"),
     (dense(1, 1.0, None), "the number of classes must be a whole number, got NoneType"),
     (lambda: MIXED._replace(labels=LABELS).dense(4), "MixedLabel.dense: labels must be a tensor ["),
     (lambda: MIXED._replace(share=WHOLE[:2, None].expand(2, 2)).dense(4), "share must be [3, 2] l"),

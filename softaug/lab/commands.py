@@ -63,8 +63,9 @@ def compare(
 
 
 def _report(file: Path, console: Console) -> None:
+    from softaug.lab.progress import print_plain
     from softaug.lab.report.write import print_report, write_report
 
     print_report(file, console)
     report = write_report(file)
-    console.print(f"Report: {report}", soft_wrap=True, highlight=False)
+    print_plain(console, f"Report: {report}")

@@ -1,5 +1,6 @@
 """Reading and writing files: whole or not at all."""
 
+import errno
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -53,10 +54,17 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def read_regular(path: Path) -> bytes:
+    """Read a regular file; anything else is an error: reading a FIFO could wait for ever."""
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return path.read_bytes()
+
+
 def read_json(path: Path, who: str, remedy: str = "") -> Any:
     """Read a UTF-8 JSON file with finite numbers; what cannot be read is refused."""
     try:
-        return from_json(path.read_text(encoding="utf-8"), allow_inf_nan=False)
+        return from_json(read_regular(path).decode("utf-8"), allow_inf_nan=False)
     except OSError as error:
         refuse(who, "the file must be readable", error.strerror, remedy)
     except UnicodeDecodeError as error:

@@ -10,6 +10,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 Show = Callable[[int, str], None]
 
 
+def print_plain(console: Console, text: str) -> None:
+    """Print text as it is: "[red]" in the name of a folder is no color."""
+    console.print(text, soft_wrap=True, markup=False, highlight=False)
+
+
 @contextmanager
 def progress(console: Console, total: int, unit: str, before: int = 0) -> Iterator[Show]:
     """Yield `show(done, note)`, to be called as often as one likes.
@@ -29,7 +34,7 @@ def progress(console: Console, total: int, unit: str, before: int = 0) -> Iterat
         last = note
         speed = rate(done)
         left = f", {speed:,.0f} {unit}/s, {(total - done) / speed:.0f} s left" if speed else ""
-        console.print(f"{note}{left}", soft_wrap=True, markup=False, highlight=False)
+        print_plain(console, f"{note}{left}")
 
     if not console.is_terminal:
         yield write

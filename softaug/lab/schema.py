@@ -5,6 +5,8 @@ does not have are refused, and so are numbers that are not finite. This module i
 torch nor numpy, so that readers start fast.
 """
 
+import hashlib
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from softaug.checks import refuse
 from softaug.lab.io import read_json, write_json
 
 SCHEMA_VERSION: Literal[3] = 3
+SEAL = "sha256"  # the key of a file's sha256; files of 0.1 have none
 _CONFIG = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -47,14 +50,35 @@ R = TypeVar("R", bound=ResultFile)
 
 
 def write(record: ResultFile, path: Path, indent: int | None = None) -> Path:
-    """Write a record as JSON, atomically."""
-    return write_json(record.model_dump(), path, indent)
+    """Write a record as JSON, atomically, with its sha256."""
+    return write_json(seal(record.model_dump()), path, indent)
+
+
+def seal(content: dict[str, Any]) -> dict[str, Any]:
+    """Add the sha256 of all else, which tells whether a file is as it was written."""
+    return {**content, SEAL: _hash(content)}
+
+
+def _hash(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def read_sealed(path: Path, remedy: str, who: str = "") -> Any:
+    """Read a JSON file; if it has a sha256, refuse another content, and take it off."""
+    name = f"{who}: {path}" if who else str(path)
+    content = read_json(path, name, remedy)
+    if isinstance(content, dict) and SEAL in content:
+        sha256 = content.pop(SEAL)
+        if sha256 != _hash(content):
+            rule = f"the file must be as it was written, with {SEAL} {_shorten(sha256)}"
+            refuse(name, rule, _hash(content), remedy)
+    return content
 
 
 def read(path: Path, model: type[R]) -> R:
     """Read and validate a file; an error names the file, the key, the rule and the value."""
     remedy = model.remedy.format(folder=path.parent)
-    content = read_json(path, str(path), remedy)
+    content = read_sealed(path, remedy)
     if isinstance(content, dict) and model.written_as_schema_1 and content.get("schema") == 1:
         del content["schema"]
         content["schema_version"] = SCHEMA_VERSION
@@ -162,7 +186,19 @@ class Verdict:
         return f"{self.word} (n = {self.n} {unit}{pair})"
 
 
-# A run: result.json and metrics.jsonl
+# A run: run.json, result.json and metrics.jsonl
+
+
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class RunIdentity(ResultFile):
+    """run.json: which run a folder holds; its checkpoints and its result have the same values."""
+
+    remedy: ClassVar[str] = "restore the file, or train again with another --out"
+
+    run_id: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]  # drawn when a run begins
+    recipe_sha256: Sha256  # of the content of recipe.json
 
 
 class MetricsRow(BaseModel):
@@ -192,6 +228,8 @@ class Result(ResultFile):
     written_as_schema_1: ClassVar[bool] = True
 
     recipe: RecipeDict
+    run_id: str | None = None  # as in run.json; absent in results of version 0.1
+    recipe_sha256: Sha256 | None = None
     seed: Count
     split: str  # what it was measured on: test or validation
     error: Share | None = None  # share of wrong answers; where labels were learned

@@ -30,6 +30,7 @@ from softaug.lab.curves.measure import (
 )
 from softaug.lab.data.prior import confusion_prior, describe_prior
 from softaug.lab.io import write_json
+from softaug.lab.progress import print_plain
 from softaug.lab.training.logging import environment
 from softaug.transforms.curves import NAIVE, AnyCurve, Curve, TableCurve, write_curves
 from softaug.transforms.operations import measure_in_frame
@@ -138,7 +139,7 @@ def fit(
     edge = int(subject.source.fetch(torch.tensor([0])).shape[-1])
     draw_overview(fits, edge, out.with_suffix(".png"))
     console.print(fit_table(fits, whole))
-    console.print(f"Curves: {out}\nPlots: {out.with_suffix('.png')}", soft_wrap=True)
+    print_plain(console, f"Curves: {out}\nPlots: {out.with_suffix('.png')}")
 
 
 def confusion(
@@ -170,7 +171,7 @@ def confusion(
         "smoothing": smoothing,
     }
     write_json(describe_prior(rows, subject.class_names, about), out)
-    console.print(f"Prior: {out}", soft_wrap=True)
+    print_plain(console, f"Prior: {out}")
 
 
 COMMANDS: dict[str, Callable[..., None]] = {"fit": fit, "confusion": confusion}

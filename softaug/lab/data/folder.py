@@ -48,6 +48,15 @@ class FolderImages:
     def path(self, number: int) -> str:
         return os.path.join(self.root, os.fsdecode(bytes(self.files[number])))
 
+    def sizes(self) -> list[int]:
+        """Return the bytes of each file; -1 of one that has vanished."""
+        return [_count_bytes(self.path(number)) for number in range(len(self.files))]
+
+    def read_bytes(self, number: int) -> bytes:
+        """Return what is in a file; nothing of one that has vanished."""
+        path = Path(self.path(number))
+        return path.read_bytes() if path.is_file() else b""
+
     def fetch(self, index: Tensor) -> Tensor:
         images = torch.empty(len(index), 3, self.size, self.size, dtype=torch.uint8)
         for image, number in zip(images, index.tolist(), strict=True):
@@ -67,6 +76,13 @@ class FolderImages:
 
     def take(self, index: Tensor) -> FolderImages:
         return replace(self, files=self.files[index.numpy()], labels=self.labels[index])
+
+
+def _count_bytes(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return -1
 
 
 def read_folder(name: str, options: ReadOptions) -> ImageData:
@@ -100,11 +116,11 @@ def open_folder(
     test = next((root / split for split in TEST_SPLITS if split in folders), None)
     if test is not None and train == root:
         refuse("folder", f"{root / 'train'} must exist", f"only {test.name}")
-    names = list_subfolders(train)
+    names = list_classes(train)
     train_images = _list_images(train, names, *settings)
     if test is None:
         return ImageData(train_images, None, tuple(names))
-    if differing := sorted({*names} ^ {*list_subfolders(test)}):
+    if differing := sorted({*names} ^ {*list_classes(test)}):
         words = [f"{'no' if name in names else 'also'} {name}" for name in differing[:5]]
         refuse("folder", f"{test} must have the same classes as train", ", ".join(words))
     return ImageData(train_images, _list_images(test, names, *settings), tuple(names))
@@ -137,6 +153,16 @@ def list_subfolders(path: Path) -> list[str]:
     return sorted(entry.name for entry in _scan(path) if entry.is_dir())
 
 
+def list_classes(path: Path) -> list[str]:
+    """List the folders of classes; refuse links, which may lead anywhere."""
+    names = list_subfolders(path)
+    for name in names:
+        if (path / name).is_symlink():
+            rule = f"{path} must hold its images itself"
+            refuse("folder", rule, f"a link, {name}", "put a copy in its place")
+    return names
+
+
 def _list_images(
     root: Path, names: list[str], size: int, resize: int | None, unreadable: str
 ) -> FolderImages:
@@ -157,11 +183,16 @@ def _list_images(
 
 
 def find_images(path: Path | str) -> Iterator[str]:
-    """Find the images at any depth."""
+    """Find the images at any depth; refuse what is no regular file, or is elsewhere."""
     for entry in _scan(path):
-        if entry.is_dir():
+        if entry.is_dir(follow_symlinks=False):
             yield from find_images(entry.path)
+        elif entry.is_symlink() and (entry.is_dir() or entry.name.lower().endswith(ENDINGS)):
+            rule = f"{path} must hold its images itself"
+            refuse("folder", rule, f"a link, {entry.name}", "put a copy in its place")
         elif entry.name.lower().endswith(ENDINGS):
+            if not entry.is_file():
+                refuse("folder", f"images in {path} must be regular files", entry.name, "remove it")
             yield entry.path
 
 

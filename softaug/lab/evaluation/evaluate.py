@@ -17,7 +17,7 @@ from softaug.checks import check_choice, check_not_negative, check_whole, refuse
 from softaug.lab import schema
 from softaug.lab.data.datasets import name_classes
 from softaug.lab.data.images import Source
-from softaug.lab.evaluation.load_run import TrainedRun, load_run, read_recipe, runs_in
+from softaug.lab.evaluation.load_run import TrainedRun, load_run, read_run_recipe, runs_in
 from softaug.lab.evaluation.metrics import (
     CALIBRATION,
     CORRUPTIONS,
@@ -41,7 +41,8 @@ from softaug.lab.progress import Show, progress
 from softaug.lab.recipes.config import PretrainRecipe, Recipe
 from softaug.lab.recipes.serialize import as_dict
 from softaug.lab.training.evaluate import chunks, workers_for
-from softaug.lab.training.logging import RESULT, environment, read_metrics
+from softaug.lab.training.logging import RESULT, environment
+from softaug.lab.training.run_dir import check_result
 from softaug.lab.training.setup import load_images
 from softaug.metrics import ensemble_logits, fit_temperature
 
@@ -131,7 +132,7 @@ def evaluate_runs(
     if not own and out.resolve() in paths:
         rule = "an ensemble's folder must not be a member's, which keeps its own evaluation"
         refuse("evaluate", rule, out, "choose another --out")
-    for recipe in map(read_recipe, folders):  # before networks are loaded or probes trained
+    for recipe in map(read_run_recipe, folders):  # before networks are loaded or probes trained
         if options.held_out and not recipe.data.validation:
             rule = "held_out needs runs that held out images by data.validation"
             refuse("evaluate", rule, recipe.name, "train with --data.validation 5000")
@@ -447,12 +448,13 @@ def _training_metrics(members: Sequence[TrainedRun]) -> dict[str, float]:
     if not all(file.is_file() for file in files):
         return {}
     results = [schema.read(file, schema.Result) for file in files]
+    for member, result in zip(members, results, strict=True):
+        check_result(member.folder, result)
     found = {spec.key: [getattr(one, spec.key) for one in results] for spec in TRAINING}
     return {key: sum(v) / len(v) for key, v in found.items() if None not in v}
 
 
 def _describe_member(run: TrainedRun) -> schema.Member:
-    rows = [schema.MetricsRow.model_validate(row) for row in read_metrics(run.folder)]
     return schema.Member(
         folder=format_path(run.folder),
         seed=run.recipe.seed,
@@ -460,5 +462,5 @@ def _describe_member(run: TrainedRun) -> schema.Member:
         num_steps=run.num_steps,
         finished=run.step >= run.num_steps,
         weights_sha256=run.weights_sha256,
-        history=[row for row in rows if row.step <= run.step],
+        history=[schema.MetricsRow.model_validate(row) for row in run.rows],
     )

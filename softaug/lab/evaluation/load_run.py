@@ -1,8 +1,7 @@
 """A trained network, read back from its run's folder."""
 
-import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from rich.console import Console
@@ -10,17 +9,17 @@ from torch import Tensor, nn
 
 from softaug.checks import refuse
 from softaug.lab.data.datasets import is_files
-from softaug.lab.io import read_json
 from softaug.lab.recipes.config import AnyRecipe, Recipe, steps_per_epoch
-from softaug.lab.recipes.serialize import RECIPE, from_dict
+from softaug.lab.recipes.serialize import RECIPE, hash_recipe, read_recipe, read_values
 from softaug.lab.training import checkpoint
 from softaug.lab.training.checkpoint import CHECKPOINTS
 from softaug.lab.training.evaluate import predict
+from softaug.lab.training.logging import read_metrics
 from softaug.lab.training.setup import (
     TrainingData,
     build_net,
     choose_device,
-    fingerprint,
+    fits_fingerprint,
     load_data,
 )
 
@@ -37,6 +36,7 @@ class TrainedRun(NamedTuple):
     step: int
     num_steps: int  # of the whole training
     weights_sha256: str
+    rows: list[dict[str, Any]]  # of metrics.jsonl
 
     def predict(self, images: Tensor) -> Tensor:
         """Predict logits of uint8 images, [B, C] float32 where the network is."""
@@ -72,10 +72,14 @@ def load_run(
 
     A network that learned without labels gets its linear probe, which is trained if need be.
     """
-    recipe = read_recipe(folder, who)
+    recipe = read_run_recipe(folder, who)
     found = load_newest(folder, who)
+    identity = found.state.get("run")  # absent in checkpoints of 0.1
+    if identity and identity["recipe_sha256"] != hash_recipe(read_values(folder / RECIPE, who)):
+        rule = f"{RECIPE} must be that of the checkpoints in {folder}"
+        refuse(who, rule, "another", "put back what was there")
     data = load_data(recipe, data_dir)
-    if found.state.get("data", fingerprint(data)) != fingerprint(data):
+    if not fits_fingerprint(found.state.get("data", {}), data):
         remedy = "restore recipe.json and the images, or train again"
         refuse(who, f"images must be those that {folder} was trained on", "others", remedy)
     if isinstance(recipe, Recipe):
@@ -89,23 +93,25 @@ def load_run(
     load_state(net, found.state[part], folder, who)
     layout = torch.channels_last if recipe.compute.channels_last else torch.contiguous_format
     net = net.to(choose_device(device)).to(memory_format=layout).eval()  # the bits of training
-    manifest = json.loads((found.path / checkpoint.MANIFEST).read_text())
-    sha256 = manifest[f"{part}.safetensors"]
+    sha256 = found.sha256[f"{part}{checkpoint.TENSORS}"]
     if not isinstance(recipe, Recipe):
         quiet = console or Console(quiet=True)
         backbone = net.get_submodule("backbone")
         net = add_probe(backbone, recipe, data, folder, sha256, quiet).eval()
     num_steps = recipe.epochs * steps_per_epoch(len(data.train.labels), recipe)
-    return TrainedRun(folder, recipe, data, net, found.state["step"], num_steps, sha256)
+    step, rows = found.state["step"], found.state.get("rows")
+    if rows is None:  # in a checkpoint of 0.1
+        rows = [row for row in read_metrics(folder) if row["step"] <= step]
+    return TrainedRun(folder, recipe, data, net, step, num_steps, sha256, rows)
 
 
-def read_recipe(folder: Path, who: str = "evaluate") -> AnyRecipe:
+def read_run_recipe(folder: Path, who: str = "evaluate") -> AnyRecipe:
     """Read the recipe of a run's folder."""
     path = folder / RECIPE
     if not path.is_file():
         remedy = "name a folder that `softaug train` made"
         refuse(who, f"{folder} must be a run's folder", f"no {RECIPE}", remedy)
-    return from_dict(read_json(path, f"{who}: {path}"))
+    return read_recipe(path, who)
 
 
 def load_newest(folder: Path, who: str) -> checkpoint.Checkpoint:
@@ -114,13 +120,10 @@ def load_newest(folder: Path, who: str) -> checkpoint.Checkpoint:
     if not kept:
         remedy = f"`softaug train {folder / RECIPE} --out {folder}` goes on with it"
         refuse(who, f"{folder} must hold a checkpoint", "none", remedy)
-    damages = []
-    for path in reversed(kept):
-        try:
-            return checkpoint.load(path)
-        except checkpoint.DamagedError as damaged:
-            damages.append(f"{path.name}: {damaged}")
-    return refuse(who, f"a checkpoint in {kept[0].parent} must be whole", "; ".join(damages))
+    newest, damages = checkpoint.newest_whole(folder / CHECKPOINTS)
+    if newest is None:
+        refuse(who, f"a checkpoint in {kept[0].parent} must be whole", "; ".join(damages))
+    return newest
 
 
 def load_state(net: nn.Module, tensors: dict[str, Tensor], folder: Path, who: str) -> None:

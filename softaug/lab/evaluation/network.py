@@ -21,7 +21,7 @@ from softaug.lab.data.datasets import name_classes
 from softaug.lab.data.folder import read_image
 from softaug.lab.evaluation.evaluate import EVALUATION
 from softaug.lab.evaluation.features import PROBE, read_probe
-from softaug.lab.evaluation.load_run import load_newest, load_state, read_recipe
+from softaug.lab.evaluation.load_run import load_newest, load_state, read_run_recipe
 from softaug.lab.io import read_json
 from softaug.lab.models.backbone import Normalize, feature_extractor, with_normalization
 from softaug.lab.models.registry import create
@@ -96,7 +96,7 @@ def load_run(
         refuse(
             WHO, "path must be of one network", f"{len(members)} in {path}", f"name {members[0]}"
         )
-    recipe = read_recipe(folder, WHO)
+    recipe = read_run_recipe(folder, WHO)
     found = load_newest(folder, WHO)
     about = found.state.get("images")
     if about is None:

@@ -22,7 +22,7 @@ from softaug.lab.data.images import IMAGENET_MEAN
 from softaug.lab.recipes.augment import WINDOWS
 from softaug.lab.recipes.config import DataSpec, Recipe
 from softaug.lab.training.augmentation import AnyTransform, build_transforms, scheduled
-from softaug.lab.training.command import read_recipe
+from softaug.lab.training.command import find_recipe
 from softaug.label import SoftLabel
 from softaug.softening import confidence
 
@@ -210,7 +210,7 @@ def show(
         out: The picture, .png or .svg.
     """
     check_choice(WHO, "what", what, ("transforms",))
-    chosen = read_recipe(recipe)
+    chosen = find_recipe(recipe)
     if not isinstance(chosen, Recipe):
         remedy = "softaug.transforms.TwoViews makes its two views"
         refuse(WHO, "the recipe must learn from labels", chosen.name, remedy)

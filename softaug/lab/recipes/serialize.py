@@ -1,18 +1,22 @@
 """A recipe as plain values and back, and what two recipes differ in."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import asdict, fields, is_dataclass
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from softaug.checks import check_choice, describe, nearest, refuse
+from softaug.lab.io import read_json
 from softaug.lab.recipes.augment import Erase, Pace, SigmaLaw
 from softaug.lab.recipes.config import AnyRecipe, Finetune
 
 RECIPE = "recipe.json"
 ABSENT = "(absent)"
+RESTORE = "restore the file, or train again with another --out"  # a recipe.json
 # What tables of recipes once did not have, oldest first, and what leaves all as it was.
 LATER: dict[str, dict[str, Any]] = {
     "augment": {
@@ -50,6 +54,29 @@ def from_dict(values: Mapping[str, Any]) -> AnyRecipe:
     """
     recipe: AnyRecipe = _build(AnyRecipe, as_of_today(values), "")
     return recipe
+
+
+def read_values(path: Path, who: str) -> dict[str, Any]:
+    """Read the table of a recipe.json, of any age; what is no table is refused by the file."""
+    values = read_json(path, f"{who}: {path}", RESTORE)
+    if not isinstance(values, dict):
+        rule = "the file must be a recipe, a table of keys and values"
+        refuse(f"{who}: {path}", rule, describe(values), RESTORE)
+    return values
+
+
+def read_recipe(path: Path, who: str) -> AnyRecipe:
+    """Read a recipe.json; what is no recipe is refused by the name of the file."""
+    values = read_values(path, who)
+    try:
+        return from_dict(values)
+    except ValueError as refused:
+        raise ValueError(f"{who}: {path}: {refused}") from None
+
+
+def hash_recipe(values: Mapping[str, Any]) -> str:
+    """Return the sha256 of a recipe's table, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def as_of_today(values: Any) -> Any:

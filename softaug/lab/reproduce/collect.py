@@ -1,6 +1,5 @@
 """Collect results of runs into tableN.json and figureN.json: the paper's numbers beside ours."""
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from softaug.lab.reproduce.run_one import (
     extra_test_sets,
     has_diverged,
     is_finished,
+    read_evaluation,
     read_message,
 )
 from softaug.lab.training.augmentation import build_transforms
@@ -190,10 +190,10 @@ class Collector:
         file = folder / EVALUATION
         written = file.stat().st_mtime  # it may be evaluated again, on more test sets
         if self._measures.get(folder, (None,))[0] != written:
-            found = json.loads(file.read_text())
-            shares = {one["key"]: 100 * one["value"] for one in found["metrics"] if one["percent"]}
-            if classes := found.get("class_names"):
-                shares[CHANCE] = 100 * (1 - 1 / len(classes))
+            evaluation = read_evaluation(folder)
+            shares = {one.key: 100 * one.value for one in evaluation.metrics if one.percent}
+            if evaluation.class_names:
+                shares[CHANCE] = 100 * (1 - 1 / len(evaluation.class_names))
             self._measures[folder] = written, shares
         return self._measures[folder][1]
 

@@ -1,6 +1,5 @@
 """Plan a grid: every run that tables, figures and studies need, once; written to grid.json."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from softaug.checks import refuse
 from softaug.lab.data.datasets import FOLDER, data_root
 from softaug.lab.data.digits import NUM_CLASSES, split_digits
 from softaug.lab.data.images import load
-from softaug.lab.io import write_json
+from softaug.lab.io import read_json, write_json
 from softaug.lab.recipes.catalog import find
 from softaug.lab.recipes.config import AnyRecipe, Recipe
 from softaug.lab.recipes.paper_numbers import PaperRow, PaperTable
@@ -154,10 +153,11 @@ def write_grid(plan: Plan) -> Path:
 
 def check_scale(out: Path, scale: Scale) -> None:
     """Refuse a folder that holds a grid of another scale: tables of both would have one name."""
-    try:
-        there = json.loads((out / GRID).read_text())["scale"]
-    except (OSError, ValueError, KeyError):
+    path = out / GRID
+    if not path.exists():
         return
+    content = read_json(path, f"{WHO}: {path}", "choose another --out")
+    there = content.get("scale") if isinstance(content, dict) else None
     if there != scale:
         refuse(WHO, f"{out} holds a grid of scale {there}", scale, "choose another --out")
 

@@ -1,6 +1,5 @@
 """One run of a grid: what it is, how far it is, and doing it (train, then evaluate)."""
 
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
@@ -10,17 +9,19 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from pydantic import BaseModel, ValidationError
 from rich.console import Console
 
-from softaug.checks import NotFiniteError
+from softaug.checks import NotFiniteError, describe, refuse
 from softaug.lab.data.datasets import data_root, is_files
 from softaug.lab.evaluation.evaluate import EVALUATION, EvaluationOptions, evaluate_runs
 from softaug.lab.evaluation.load_run import runs_in
-from softaug.lab.io import write_json
+from softaug.lab.io import read_json, write_json
 from softaug.lab.recipes.cifar import RELEASE, RELEASE_EVALUATES
 from softaug.lab.recipes.config import SIBLING, AnyRecipe, Recipe
 from softaug.lab.recipes.paper_numbers import V2
 from softaug.lab.recipes.serialize import as_dict, as_of_today, differences
+from softaug.lab.schema import read_sealed
 from softaug.lab.training import checkpoint
 from softaug.lab.training.checkpoint import CHECKPOINTS
 from softaug.lab.training.command import train, train_members
@@ -36,6 +37,7 @@ NO_DATA: State = "no data"
 ENDED: tuple[State, ...] = ("finished", "diverged")  # nothing is left to do
 FAILURE = "failure.json"
 DIVERGED = "diverged.json"
+REMOVE = "remove the file to do the run again"
 LOG = "log.txt"
 LOCK = ".grid-lock"  # held while a run is trained and evaluated
 
@@ -150,14 +152,24 @@ def read_message(folder: Path, name: str = FAILURE) -> str | None:
 def has_diverged(folder: Path, recipe: AnyRecipe) -> bool:
     """Whether this very recipe diverged in `folder`."""
     content = _read_if_there(folder / DIVERGED)
-    return content is not None and not differences(as_of_today(content["recipe"]), as_dict(recipe))
+    if content is None:
+        return False
+    values = as_of_today(content.get("recipe"))
+    if not isinstance(values, dict):
+        refuse(f"{WHO}: {folder / DIVERGED}", "recipe must be a table", describe(values), REMOVE)
+    return not differences(values, as_dict(recipe))
 
 
 def _read_if_there(file: Path) -> dict[str, Any] | None:
+    """Read what `save_failure` or `save_divergence` wrote; None if it is not there."""
     try:
-        content: dict[str, Any] = json.loads(file.read_text())
-    except (FileNotFoundError, NotADirectoryError):
+        content = read_json(file, f"{WHO}: {file}", REMOVE)
+    except ValueError:
+        if file.exists():
+            raise
         return None
+    if not isinstance(content, dict) or not isinstance(content.get("message"), str):
+        refuse(f"{WHO}: {file}", "the file must have a message", describe(content), REMOVE)
     return content
 
 
@@ -216,8 +228,35 @@ def is_done(run: GridRun, options: GridOptions) -> bool:
     if not is_finished(run.folder):
         return False
     wanted = {text.partition("=")[0] for text in extra_test_sets(run.recipe, options.data_dir)}
-    evaluation = (run.folder / EVALUATION).read_text()
-    return not wanted or wanted <= set(json.loads(evaluation)["test_sets"])
+    return not wanted or wanted <= {*read_evaluation(run.folder).test_sets}
+
+
+class MetricPart(BaseModel):
+    """A metric of evaluation.json: its value, as a share where it is printed in %."""
+
+    key: str
+    value: float
+    percent: bool
+
+
+class EvaluationParts(BaseModel):
+    """What a grid reads of evaluation.json, of any version."""
+
+    metrics: list[MetricPart]
+    test_sets: dict[str, Any]
+    class_names: list[str] = []
+
+
+def read_evaluation(folder: Path) -> EvaluationParts:
+    """Read a run's evaluation.json as far as a grid needs it; refuse what is none."""
+    path = folder / EVALUATION
+    content = read_sealed(path, REMOVE, WHO)
+    try:
+        return EvaluationParts.model_validate(content)
+    except ValidationError as invalid:
+        error = invalid.errors(include_url=False)[0]
+        where = ".".join(map(str, error["loc"])) or "the file"
+        refuse(f"{WHO}: {path}", f"{where} must be that of an evaluation", error["msg"], REMOVE)
 
 
 def extra_test_sets(recipe: AnyRecipe, data_dir: Path | None) -> tuple[str, ...]:

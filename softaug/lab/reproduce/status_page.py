@@ -1,6 +1,5 @@
 """The page of a grid, index.html: states, failures, time left and the tables so far."""
 
-import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -10,7 +9,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from softaug.lab.io import write_text
+from softaug.lab.io import read_json, write_text
 from softaug.lab.recipes.paper_numbers import spread
 from softaug.lab.reproduce.collect import Collector
 from softaug.lab.reproduce.cost import format_duration
@@ -101,7 +100,7 @@ class StatusPage:
     def _read_table(self, name: str) -> dict[str, Any]:
         """Return a table's file, written after the last run, and what else there is of it."""
         out = self.plan.out
-        table: dict[str, Any] = json.loads((out / f"{name}.json").read_text())
+        table: dict[str, Any] = read_json(out / f"{name}.json", "reproduce")
         files = [out / f"{name}.{kind}" for kind in FORMATS]
         pages = sorted(out.glob(f"compare/{name}-*/report.html"))
         links = [str(file.relative_to(out)) for file in (*pages, *files) if file.exists()]

@@ -81,7 +81,8 @@ class Steps(Dataset[B]):
         if self._order[0] != epoch:
             order = epoch_order(self.num, self.recipe.seed, epoch // self.num_views)
             order = (order[:, None] + self.num * torch.arange(self.num_views)).flatten()
-            self._order = epoch, order.split(self.num)[epoch % self.num_views]
+            views = torch.split(order, self.num)
+            self._order = epoch, views[epoch % self.num_views]
         start = place * self.recipe.batch
         return self._order[1][start : start + self.recipe.batch]
 

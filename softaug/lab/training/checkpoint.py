@@ -12,21 +12,27 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import safetensors.torch
+from pydantic_core import from_json
+from safetensors import SafetensorError
 from torch import Tensor
 
-from softaug.lab.io import sync_folder
+from softaug.lab.io import read_regular, sync_folder
 
 CHECKPOINTS = "checkpoints"
 MAX_CHECKPOINTS = 2
 MANIFEST = "manifest.json"
 STATE = "state.json"
+TENSORS = ".safetensors"
+MODEL = f"model{TENSORS}"
 SEPARATOR = "/"  # between the keys of nested dicts, in names of tensors
+STEP = re.compile(r"step-[0-9]{8,18}")
 
 Tensors = dict[str, dict[str, Tensor]]  # by file, by name
 
@@ -36,6 +42,7 @@ class Checkpoint(NamedTuple):
 
     path: Path
     state: dict[str, Any]
+    sha256: dict[str, str]  # of its files, by name
 
 
 class DamagedError(Exception):
@@ -45,16 +52,21 @@ class DamagedError(Exception):
 def save(folder: Path, step: int, state: Mapping[str, Any]) -> Path:
     """Write a checkpoint and drop all but the last two; a full disk leaves the old ones whole."""
     tensors, plain = split_tensors(state)
-    files = {f"{name}.safetensors": _pack(part) for name, part in tensors.items()}
+    files = {f"{name}{TENSORS}": _pack(part) for name, part in tensors.items()}
     files[STATE] = _to_json(plain)
     hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     files[MANIFEST] = _to_json(hashes)
     final, unfinished = folder / f"step-{step:08d}", folder / f".writing-{step:08d}"
     try:
+        _remove(unfinished)
         unfinished.mkdir(parents=True)
+        sync_folder(folder.parent)
         for name, content in files.items():
             _write(unfinished / name, content)
         sync_folder(unfinished)
+        unfinished.rename(final)
+        sync_folder(folder)
+        _prune(folder)
     except OSError as failed:
         shutil.rmtree(unfinished, ignore_errors=True)
         reason = "the disk is full" if failed.errno == errno.ENOSPC else failed.strerror
@@ -63,9 +75,6 @@ def save(folder: Path, step: int, state: Mapping[str, Any]) -> Path:
             f"checkpoint: could not write to {folder}: {reason}; earlier checkpoints are whole: "
             "make room and run the same command to go on",
         ) from failed
-    unfinished.rename(final)
-    sync_folder(folder)
-    _prune(folder)
     return final
 
 
@@ -99,10 +108,10 @@ def join_tensors(tensors: Tensors, plain: dict[str, Any]) -> dict[str, Any]:
     for name, part in tensors.items():
         for path, tensor in part.items():
             *keys, last = path.split(SEPARATOR)
-            place = plain.setdefault(name, {})
+            table = plain.setdefault(name, {})
             for key in keys:
-                place = place.setdefault(key, {})
-            place[last] = tensor
+                table = table.setdefault(key, {})
+            table[last] = tensor
     return plain
 
 
@@ -112,17 +121,17 @@ def newest(folder: Path, report: Callable[[str], None] = print) -> Checkpoint | 
     None where no checkpoint was ever finished. Call it only while no other process writes.
     """
     for unfinished in folder.glob(".writing-*"):
-        shutil.rmtree(unfinished)
+        _remove(unfinished)
     damaged: dict[Path, str] = {}
     for path in reversed(steps(folder)):
         try:
             whole = load(path)
-        except DamagedError as found:
-            damaged[path] = str(found)
+        except DamagedError as error:
+            damaged[path] = str(error)
             continue
         for bad, reason in damaged.items():
             aside = bad.with_name(f"damaged-{bad.name}")  # a name that is never loaded
-            shutil.rmtree(aside, ignore_errors=True)
+            _remove(aside)
             bad.rename(aside)
             report(f"checkpoint {bad.name} is damaged ({reason}); set aside as {aside.name}")
         _prune(folder)  # a kill may have come before it was done
@@ -135,34 +144,59 @@ def newest(folder: Path, report: Callable[[str], None] = print) -> Checkpoint | 
     return None
 
 
+def newest_whole(folder: Path) -> tuple[Checkpoint | None, list[str]]:
+    """Read the newest checkpoint that is whole, and what is wrong with later ones; change none."""
+    damages: list[str] = []
+    for path in reversed(steps(folder)):
+        try:
+            return load(path), damages
+        except DamagedError as error:
+            damages.append(f"{path.name}: {error}")
+    return None, damages
+
+
 def load(path: Path) -> Checkpoint:
     """Read a checkpoint, every byte checked."""
-    try:
-        hashes = json.loads(_read(path / MANIFEST))
-    except ValueError as failed:
-        raise DamagedError(f"{MANIFEST} is not JSON") from failed
-    if not isinstance(hashes, dict) or STATE not in hashes:
-        raise DamagedError(f"{MANIFEST} does not list the files")
+    hashes = _parse(_read(path / MANIFEST), MANIFEST)
+    for name in (STATE, MODEL):
+        if name not in hashes:
+            raise DamagedError(f"{MANIFEST} does not list {name}")
+    names = {*hashes} - {STATE}
+    if any(not name.endswith(TENSORS) or Path(name).name != name for name in names):
+        raise DamagedError(f"{MANIFEST} lists what is no file of a checkpoint")
+    if unlisted := {file.name for file in path.glob(f"*{TENSORS}")} - names:
+        raise DamagedError(f"{MANIFEST} does not list {min(unlisted)}")
     files = {name: _read(path / name) for name in hashes}
     for name, content in files.items():
         if hashlib.sha256(content).hexdigest() != hashes[name]:
             raise DamagedError(f"{name} differs from its sha256")
-    tensors = {
-        name.removesuffix(".safetensors"): safetensors.torch.load(content)
-        for name, content in files.items()
-        if name.endswith(".safetensors")
-    }
-    return Checkpoint(path, join_tensors(tensors, json.loads(files[STATE])))
+    plain = _parse(files[STATE], STATE)
+    try:
+        tensors = {
+            name.removesuffix(TENSORS): safetensors.torch.load(files[name]) for name in names
+        }
+        return Checkpoint(path, join_tensors(tensors, plain), hashes)
+    except (SafetensorError, AttributeError, TypeError) as error:  # a hash of its own making
+        raise DamagedError(f"its tensors do not fit: {error}") from error
 
 
 def steps(folder: Path) -> list[Path]:
     """List the finished checkpoints, oldest first."""
-    return sorted(folder.glob("step-*"))
+    paths = (path for path in folder.glob("step-*") if STEP.fullmatch(path.name))
+    return sorted(paths, key=lambda path: int(path.name.removeprefix("step-")))
 
 
 def _prune(folder: Path) -> None:
     for old in steps(folder)[:-MAX_CHECKPOINTS]:
-        shutil.rmtree(old)
+        _remove(old)
+
+
+def _remove(path: Path) -> None:
+    """Remove a folder, or the file or link of that name, if there is one."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _pack(tensors: Mapping[str, Tensor]) -> bytes:
@@ -183,6 +217,16 @@ def _write(path: Path, content: bytes) -> None:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_regular(path)
     except OSError as failed:
         raise DamagedError(f"{path.name}: {failed.strerror}") from failed
+
+
+def _parse(content: bytes, name: str) -> dict[str, Any]:
+    try:
+        table = from_json(content)
+    except ValueError as failed:
+        raise DamagedError(f"{name} is not JSON") from failed
+    if not isinstance(table, dict):
+        raise DamagedError(f"{name} is not a table")
+    return table

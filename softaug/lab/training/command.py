@@ -1,6 +1,5 @@
 """Training a recipe: one run, the members of an ensemble, and the command `softaug train`."""
 
-import json
 import os
 import re
 from collections.abc import Sequence
@@ -14,8 +13,10 @@ from rich.console import Console
 
 from softaug.checks import refuse
 from softaug.lab.io import write_json
-from softaug.lab.recipes import AnyRecipe, Recipe, as_dict, find, from_dict
-from softaug.lab.recipes.serialize import RECIPE
+from softaug.lab.progress import print_plain
+from softaug.lab.recipes import AnyRecipe, Recipe, as_dict, find
+from softaug.lab.recipes.serialize import read_recipe
+from softaug.lab.schema import seal
 from softaug.lab.training import checkpoint
 from softaug.lab.training.checkpoint import CHECKPOINTS
 from softaug.lab.training.distributed import SINGLE, DistContext, init_distributed
@@ -24,8 +25,9 @@ from softaug.lab.training.from_folder import choose_recipe, describe_choice, is_
 from softaug.lab.training.logging import RESULT, environment
 from softaug.lab.training.run_dir import (
     RunOptions,
-    check_recipe,
+    begin_run,
     lock_run_dir,
+    read_result,
 )
 from softaug.lab.training.setup import TrainingData, load_data, prepare_machine
 from softaug.lab.training.ssl import SelfSupervised
@@ -50,26 +52,17 @@ def train(
         refuse("train", "a run has one network", f"{recipe.members} members", remedy)
     folder = options.folder(recipe)
 
-    def find_result() -> dict[str, Any] | None:
-        check_recipe(folder, recipe)
-        path = folder / RESULT
-        return json.loads(path.read_text()) if path.exists() else None
-
-    def begin() -> None:
-        check_recipe(folder, recipe)  # again: another process may have begun while data was read
-        write_json(as_dict(recipe), folder / RECIPE, indent=2)
-
     def end() -> dict[str, Any]:
         result = describe_result(recipe, trainer)
-        write_json(result, folder / RESULT, indent=2)
+        write_json(seal(result), folder / RESULT, indent=2)
         return result
 
     with init_distributed(options.device) as context:
         console = console if context.is_rank_zero else Console(quiet=True)
         prepare_machine(recipe, options)
-        result = context.run_on_rank_zero(find_result)
+        result = context.run_on_rank_zero(lambda: read_result(folder, recipe))
         if result is not None:
-            console.print(f"{folder} is finished", highlight=False, soft_wrap=True)
+            print_plain(console, f"{folder} is finished")
             return result
         data = load_data(recipe, options.data_dir)
         workers = workers_for(data.train) if options.workers is None else options.workers
@@ -85,7 +78,7 @@ def train(
             on_epoch=on_epoch,
         )
         with context.enter_on_rank_zero(lock_run_dir(folder)):
-            context.run_on_rank_zero(begin)
+            trainer.identity = context.run_on_rank_zero(lambda: begin_run(folder, recipe))
             trainer.resume()
             trainer.train()
             trainer.finalize()
@@ -114,6 +107,7 @@ def describe_result(recipe: AnyRecipe, trainer: Trainer) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "recipe": as_dict(recipe),
+        **trainer.identity,
         "seed": recipe.seed,
         "split": data.split,
         **trainer.evaluated,
@@ -153,7 +147,7 @@ def train_members(recipe: Recipe, options: RunOptions, console: Console) -> list
     folders = []
     for member in members(recipe):
         folder = options.folder(recipe) / f"{MEMBER}{member.seed}"
-        console.print(f"member of seed {member.seed}: {folder}", highlight=False, soft_wrap=True)
+        print_plain(console, f"member of seed {member.seed}: {folder}")
         train(member, replace(options, out=folder), console)
         folders.append(folder)
     return folders
@@ -206,7 +200,7 @@ def train_command(arguments: Sequence[str]) -> Trained:
         raise SystemExit(0 if "-h" in arguments or "--help" in arguments else 2)
     name, *changes = arguments
     of_folder = is_folder(name)
-    named = choose_recipe(name, console) if of_folder else read_recipe(name)
+    named = choose_recipe(name, console) if of_folder else find_recipe(name)
     changes = [SHORT.sub(r"--finetune.\1", change) for change in changes]
     kind: Any = Arguments[type(named)]  # type: ignore[misc]
     chosen = tyro.cli(
@@ -218,7 +212,7 @@ def train_command(arguments: Sequence[str]) -> Trained:
     )
     recipe, options = chosen.recipe, chosen.options
     if of_folder:
-        console.print(describe_choice(recipe), highlight=False, soft_wrap=True, markup=False)
+        print_plain(console, describe_choice(recipe))
     if isinstance(recipe, Recipe) and recipe.members > 1:
         return Trained(recipe, options, train_members(recipe, options, console))
     folder, result = options.folder(recipe), train(recipe, options, console)
@@ -232,19 +226,15 @@ def train_command(arguments: Sequence[str]) -> Trained:
             f"{result['split']} error of nearest neighbors {result['knn_error']:.2%}, feature std "
             f"{result['train_feature_std']:.2f}; `softaug evaluate {folder}` trains the probe"
         )
-    console.print(f"{summary}; {folder / RESULT}", highlight=False, soft_wrap=True)
+    print_plain(console, f"{summary}; {folder / RESULT}")
     return Trained(recipe, options, [folder])
 
 
-def read_recipe(name: str) -> AnyRecipe:
+def find_recipe(name: str) -> AnyRecipe:
     """Return the recipe of that name, or in that JSON file."""
     if not name.endswith(".json"):
         return find(name).recipe
     path = Path(name)
     if not path.is_file():
         refuse("train", f"{path} must be a recipe.json", "no such file")
-    try:
-        content = json.loads(path.read_text())
-    except ValueError as broken:
-        raise ValueError(f"train: {name} must be a recipe in JSON, got {broken}") from broken
-    return from_dict(content)
+    return read_recipe(path, "train")

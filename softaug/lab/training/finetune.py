@@ -35,9 +35,12 @@ def find_weights_file(weights: str, runs: Path | None = None) -> Path | None:
     if weights.startswith(SIBLING):
         path = _find_sibling(weights.removeprefix(SIBLING), runs)
     if path.is_dir():
-        steps = checkpoint.steps(path / CHECKPOINTS)
-        found = [steps[-1] / f"{part}.safetensors" for part in ("ema", "model")] if steps else []
-        path = next(filter(Path.is_file, found), path)
+        newest, damages = checkpoint.newest_whole(path / CHECKPOINTS)
+        if newest is not None:
+            part = "ema" if "ema" in newest.state else "model"
+            return newest.path / f"{part}{checkpoint.TENSORS}"
+        if damages:
+            _refuse(f"a checkpoint in {path} must be whole", "; ".join(damages))
     if not path.is_file():
         _refuse("weights must be a file, a run's folder, timm:TAG or torchvision:TAG", weights)
     return path

@@ -10,6 +10,7 @@ from softaug.lab.data.check import describe_sizes, read_sizes, short_edge
 from softaug.lab.data.datasets import FOLDER
 from softaug.lab.data.folder import FolderImages, open_folder
 from softaug.lab.data.windows import format_list
+from softaug.lab.progress import print_plain
 from softaug.lab.recipes import (
     Augment,
     DataSpec,
@@ -57,7 +58,7 @@ def choose_recipe(name: str, console: Console) -> Recipe:
     epochs = min(max(round(TOTAL / num), EPOCHS[0]), EPOCHS[1])
     sigma = NEAR if epochs <= SHORT_EPOCHS else FAR
     size = 32 if edge <= 48 else 64
-    console.print(f"{path}: {describe_sizes(sizes)}", highlight=False, soft_wrap=True)
+    print_plain(console, f"{path}: {describe_sizes(sizes)}")
     augment = Augment(crop=NormalOffsets(sigma, k=1.0))
     if edge > SMALL:
         augment = Augment(crop=NormalWindows(sigma, k=1.0), order=WINDOWS_FIRST)

@@ -7,7 +7,7 @@ import math
 import os
 import platform
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
@@ -19,11 +19,13 @@ from torch import Tensor
 
 import softaug
 from softaug.checks import NotFiniteError
-from softaug.lab.io import write_text
+from softaug.lab.io import read_regular, write_bytes, write_text
+from softaug.lab.schema import MetricsRow
 
 if TYPE_CHECKING:
     from softaug.lab.training.distributed import DistContext
 
+EVENTS = "tensorboard"
 METRICS = "metrics.jsonl"
 RESULT = "result.json"
 
@@ -114,16 +116,36 @@ class MetricBuffer:
 class MetricLogger:
     """Logs one row of numbers for each epoch, as JSON and as TensorBoard events.
 
-    Begun again at `step`, it drops the rows of later steps.
+    It begins with the `rows` of a checkpoint. A file that has others of these steps, or lines that
+    cannot be read, is reported and set aside. The events are written anew, into one file: readers
+    order files by the clock, which may have gone back.
     """
 
-    def __init__(self, folder: Path, step: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        rows: Sequence[dict[str, Any]] = (),
+        report: Callable[[str], None] = print,
+    ) -> None:
         self._path = folder / METRICS
-        earlier = [row for row in read_metrics(folder) if row["step"] <= step]
-        write_text("".join(json.dumps(row) + "\n" for row in earlier), self._path)
+        step = rows[-1]["step"] if rows else 0
+        before, bad = scan_metrics(self._path)
+        if bad or [row for row in before if row["step"] <= step] != [*rows]:
+            aside = folder / f"damaged-{METRICS}"
+            write_bytes(read_regular(self._path) if self._path.exists() else b"", aside)
+            lines = f"lines that cannot be read: {', '.join(map(str, bad))}; " if bad else ""
+            report(
+                f"{self._path} was not as the run wrote it; {lines}"
+                f"its rows are those of the checkpoint again, and the file is now {aside.name}"
+            )
+        write_text("".join(json.dumps(row) + "\n" for row in rows), self._path)
         from torch.utils.tensorboard import SummaryWriter  # a second to import
 
-        self._events = SummaryWriter(str(folder / "tensorboard"), purge_step=step + 1)
+        for events in (folder / EVENTS).glob("events.out.tfevents.*"):
+            events.unlink()
+        self._events = SummaryWriter(str(folder / EVENTS))
+        for row in rows:
+            self._add_events(row)
 
     def log(self, row: dict[str, Any]) -> None:
         """Write a row; it has a `step`, and may have a `warning` in words."""
@@ -131,10 +153,13 @@ class MetricLogger:
             file.write(json.dumps(row) + "\n")
             file.flush()
             os.fsync(file.fileno())
+        self._add_events(row)
+        self._events.flush()
+
+    def _add_events(self, row: dict[str, Any]) -> None:
         for name, value in row.items():
             if name not in ("step", "warning"):
                 self._events.add_scalar(name, value, row["step"])
-        self._events.flush()
 
     def close(self) -> None:
         """Finish the event file."""
@@ -142,15 +167,25 @@ class MetricLogger:
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
-    """Read the rows of a run so far; a last line cut off by a crash is left out."""
-    path = folder / METRICS
-    rows = []
-    for line in path.read_text().splitlines() if path.exists() else []:
+    """Read the rows of a run so far; lines that cannot be read are left out."""
+    return scan_metrics(folder / METRICS)[0]
+
+
+def scan_metrics(path: Path) -> tuple[list[dict[str, Any]], list[int]]:
+    """Read the rows, and the numbers of lines that cannot be read.
+
+    A last line without an end is no such line: a crash may have cut it off.
+    """
+    rows: list[dict[str, Any]] = []
+    bad: list[int] = []
+    *lines, last = read_regular(path).split(b"\n") if path.exists() else [b""]
+    for number, line in enumerate([*lines, *filter(None, [last])], start=1):
         try:
-            rows.append(json.loads(line))
+            rows.append(MetricsRow.model_validate_json(line).model_dump(exclude_unset=True))
         except ValueError:
-            break
-    return rows
+            if number <= len(lines):
+                bad.append(number)
+    return rows, bad
 
 
 @contextmanager

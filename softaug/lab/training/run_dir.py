@@ -1,22 +1,35 @@
 """The directory of a run: one process at a time, one recipe for good.
 
-recipe.json, metrics.jsonl, tensorboard/, checkpoints/, and when all is done result.json
+recipe.json, run.json, metrics.jsonl, tensorboard/, checkpoints/, and when all is done result.json
 """
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
 from filelock import FileLock, Timeout
 
 from softaug.checks import check_whole, refuse
+from softaug.lab.io import write_json
 from softaug.lab.recipes.config import AnyRecipe
-from softaug.lab.recipes.serialize import RECIPE, as_dict, as_of_today, differences
+from softaug.lab.recipes.serialize import (
+    RECIPE,
+    RESTORE,
+    as_dict,
+    as_of_today,
+    differences,
+    hash_recipe,
+    read_recipe,
+    read_values,
+)
+from softaug.lab.schema import Result, RunIdentity, read, write
 from softaug.lab.training.checkpoint import CHECKPOINTS
 from softaug.lab.training.logging import RESULT
 
+RUN = "run.json"
 TRACE = "trace.json"
 LOCK = ".lock"
 LOCK_SECONDS = 0.2  # to wait for a lock: `is_locked` holds it for a moment, which must not refuse
@@ -95,14 +108,68 @@ def is_locked(lock: Path) -> bool:
     return False
 
 
+def has_begun(folder: Path) -> bool:
+    """Tell whether a folder holds steps of a run."""
+    return (folder / RESULT).exists() or any((folder / CHECKPOINTS).glob("*step-*"))
+
+
 def check_recipe(folder: Path, recipe: AnyRecipe) -> None:
     """Refuse a folder that holds steps of another recipe, showing the difference."""
-    path = folder / RECIPE
-    begun = (folder / RESULT).exists() or any((folder / CHECKPOINTS).glob("*step-*"))
-    if not path.exists() or not begun:
+    if not has_begun(folder):
         return
-    changed = differences(as_of_today(json.loads(path.read_text())), as_dict(recipe))
+    if not (folder / RECIPE).exists():
+        refuse("train", f"{folder} holds steps of a run; it must have {RECIPE}", "none", RESTORE)
+    _check_same(folder, as_dict(read_recipe(folder / RECIPE, "train")), recipe)
+
+
+def _check_same(folder: Path, values: Mapping[str, Any], recipe: AnyRecipe) -> None:
+    changed = differences(as_of_today(values), as_dict(recipe))
     if changed:
         lines = "".join(f"\n  {line}" for line in changed)
         rule = f"{folder} holds a run of another recipe; it must be the same to go on"
         raise ValueError(f"train: {rule}, or choose another --out{lines}")
+
+
+def begin_run(folder: Path, recipe: AnyRecipe) -> dict[str, str]:
+    """Write recipe.json and run.json unless the run has begun; return what identifies the run."""
+    check_recipe(folder, recipe)
+    if not has_begun(folder):
+        values = as_dict(recipe)
+        write_json(values, folder / RECIPE, indent=2)
+        identity = RunIdentity(run_id=uuid4().hex, recipe_sha256=hash_recipe(values))
+        write(identity, folder / RUN, indent=2)
+    return read_identity(folder)
+
+
+def read_identity(folder: Path) -> dict[str, str]:
+    """Read what run.json says; refuse it if recipe.json is not of that run."""
+    identity = read(folder / RUN, RunIdentity)
+    if identity.recipe_sha256 != hash_recipe(read_values(folder / RECIPE, "train")):
+        refuse("train", f"{folder / RECIPE} must be that of {RUN}", "another", RESTORE)
+    return {"run_id": identity.run_id, "recipe_sha256": identity.recipe_sha256}
+
+
+def check_belongs(folder: Path, identity: Mapping[str, str], file: str, values: object) -> None:
+    """Refuse a checkpoint or result that says of itself that it belongs to another run."""
+    if values != identity:
+        rule = f"{file} must belong to the run in {folder}, {identity['run_id']}"
+        refuse("train", rule, values, "put back what was there, or choose another --out")
+
+
+def read_result(folder: Path, recipe: AnyRecipe) -> dict[str, Any] | None:
+    """Read the result of a finished run, None if there is none; one of another run is refused."""
+    check_recipe(folder, recipe)
+    path = folder / RESULT
+    if not path.exists():
+        return None
+    result = read(path, Result)
+    _check_same(folder, result.recipe, recipe)
+    check_result(folder, result)
+    return result.model_dump(exclude_unset=True)
+
+
+def check_result(folder: Path, result: Result) -> None:
+    """Refuse a result that belongs to another run; runs of 0.1 say nothing of it."""
+    if (folder / RUN).exists() or result.run_id is not None:
+        values = {"run_id": result.run_id, "recipe_sha256": result.recipe_sha256}
+        check_belongs(folder, read_identity(folder), RESULT, values)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from softaug.lab.training.run_dir import RunOptions
     from softaug.losses import SoftLoss
 
+NUM_TO_HASH = 64  # image files, at most, whose content is part of a fingerprint
 NUM_TO_WHITEN = 1000  # training images, at most, to which whitening filters are fitted
 
 
@@ -123,13 +124,18 @@ def build_loss(spec: LossSpec, class_names: tuple[str, ...]) -> SoftLoss:
 
 
 def fingerprint(data: TrainingData) -> dict[str, Any]:
-    """Describe the images, to tell later if they are the same."""
+    """Describe the images, to tell later if they are the same.
+
+    Of images in memory every pixel counts; of files their names, sizes, and the content of some.
+    """
     names = json.dumps(data.class_names).encode()
     labels = [source.labels.cpu().numpy().tobytes() for source in (data.train, data.measured)]
+    content = [hash_source(source) for source in (data.train, data.measured)]
     return {
         "num_train": len(data.train.labels),
         "num_measured": len(data.measured.labels),
         "sha256": hashlib.sha256(b"".join([names, *labels])).hexdigest(),
+        "content_sha256": hashlib.sha256("".join(content).encode()).hexdigest(),
     }
 
 
@@ -137,6 +143,32 @@ def describe_images(data: TrainingData) -> dict[str, Any]:
     """Return the names of the classes and the edge of the images that are measured."""
     size = int(data.measured.fetch(torch.tensor([0])).shape[-1])
     return {"class_names": list(data.class_names), "size": size}
+
+
+def fits_fingerprint(saved: dict[str, Any], data: TrainingData) -> bool:
+    """Tell whether images are those of a checkpoint; earlier versions saved less of them."""
+    now = fingerprint(data)
+    return all(now.get(key) == value for key, value in saved.items())
+
+
+def hash_source(source: Source) -> str:
+    """Hash what the images are made of, in their order."""
+    if isinstance(source, Images):
+        pixels = source.images.cpu().contiguous()
+        digest = hashlib.sha256(repr(tuple(pixels.shape)).encode())
+        digest.update(pixels.numpy().data)
+        return digest.hexdigest()
+    from softaug.lab.data.folder import FolderImages
+
+    num = len(source.labels)
+    sample = range(0, num, math.ceil(num / NUM_TO_HASH))
+    if not isinstance(source, FolderImages):
+        return hashlib.sha256(source.fetch(torch.tensor(sample)).cpu().numpy().data).hexdigest()
+    digest = hashlib.sha256(json.dumps(source.sizes()).encode())
+    digest.update(source.files.tobytes())
+    for number in sample:
+        digest.update(hashlib.sha256(source.read_bytes(number)).digest())
+    return digest.hexdigest()
 
 
 def files_sha256(recipe: Recipe, runs: Path | None = None) -> dict[str, str]:

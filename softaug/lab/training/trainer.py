@@ -4,6 +4,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from softaug.checks import refuse
-from softaug.lab.progress import Show, progress
+from softaug.lab.progress import Show, print_plain, progress
 from softaug.lab.recipes.config import Compute, EpochPlan, Optim
 from softaug.lab.training import checkpoint
 from softaug.lab.training.batches import SkippedFiles, Steps, stream
@@ -34,7 +35,7 @@ from softaug.lab.training.optim import (
     learning_rates,
     load_optimizer_state,
 )
-from softaug.lab.training.run_dir import TRACE, RunOptions
+from softaug.lab.training.run_dir import TRACE, RunOptions, check_belongs
 from softaug.lab.training.setup import (
     TrainingData,
     derive_seed,
@@ -43,7 +44,7 @@ from softaug.lab.training.setup import (
 )
 
 B = TypeVar("B")
-FORMAT = 2  # of a checkpoint's state; 1 kept SGD's momentum by parameter, and had no number
+FORMAT = 3  # of a checkpoint's state; 2 did not say of which run and of which pixels it is
 LINE_SECONDS = 60  # without a terminal, a line at the end of each epoch and this often
 MAX_LOG_INTERVAL = 10  # steps: each flush of the metrics waits for the device
 MAX_LOG_SECONDS = 2  # several processes can stop only at a flush, and torchrun waits for 30
@@ -162,6 +163,7 @@ class Trainer:
         self.learning_rates = learning_rates(
             config.optim, config.epochs, self.batches.steps_per_epoch
         )
+        self.identity: dict[str, str] = {}  # of the run in `run_dir`, as run.json has it
         self.scaler = torch.amp.GradScaler(
             context.device.type, enabled=config.compute.precision == "float16"
         )
@@ -170,6 +172,7 @@ class Trainer:
         self.last_epoch = Totals()
         self.seconds = 0.0  # spent in steps
         self.evaluated: dict[str, float] = {}  # after the last epoch
+        self.rows: list[dict[str, Any]] = []  # of metrics.jsonl so far
         self.skipped = SkippedFiles(context)
         self.buffer = MetricBuffer(context)
         self.log_interval = 1  # steps between flushes of the buffer
@@ -229,7 +232,9 @@ class Trainer:
             "last_epoch": self.last_epoch,
             "seconds": self.seconds,
             "skipped": self.skipped.files,
-            "data": fingerprint(self.data),
+            "rows": self.rows,
+            "run": self.identity,
+            "data": self.fingerprint,
             "images": self.images,
             "files": self.task.file_hashes(),
             "machine": self._machine(),
@@ -244,7 +249,7 @@ class Trainer:
         """Take up what `state_dict` returned."""
         self.step, self.seconds = state["step"], state["seconds"]
         self.totals, self.last_epoch = Totals(*state["totals"]), Totals(*state["last_epoch"])
-        self.skipped.files = list(state["skipped"])
+        self.skipped.files, self.rows = list(state["skipped"]), list(state["rows"])
         self.net.load_state_dict(state["model"])
         load_optimizer_state(self.optimizer, state["optimizer"])
         self.scaler.load_state_dict(state["scaler"])
@@ -261,7 +266,7 @@ class Trainer:
             self._print(warning)
         if self.context.is_rank_zero:
             assert self.run_dir is not None
-            self.logger = MetricLogger(self.run_dir, self.step)
+            self.logger = MetricLogger(self.run_dir, self.rows, self._print)
 
     def finalize(self) -> dict[str, float]:
         """Evaluate if the last epoch was not evaluated here, and close the log."""
@@ -375,6 +380,7 @@ class Trainer:
         if warning := self.task.warn(self.last_epoch.mean_metric):
             self._print(f"epoch {epoch}: {warning}")
             row["warning"] = warning
+        self.rows.append(row)
         if self.logger is not None:
             self.logger.log(row)
             if self.on_epoch is not None:
@@ -394,17 +400,19 @@ class Trainer:
     def _read_checkpoint(self) -> dict[str, Any] | None:
         """Read and check the last checkpoint, on rank zero."""
         assert self.run_dir is not None
-        found = checkpoint.newest(self.run_dir / CHECKPOINTS, self._print)
-        if found is None:
+        newest = checkpoint.newest(self.run_dir / CHECKPOINTS, self._print)
+        if newest is None:
             return None
-        state = found.state
+        state = newest.state
         if state.get("format") != FORMAT:
             remedy = "finish it with the version that began it, or begin anew with another --out"
             rule = f"the checkpoints of {self.run_dir} must be of this version of softaug"
             refuse("train", rule, "those of an earlier one", remedy)
-        if state["data"] != fingerprint(self.data):
+        check_belongs(self.run_dir, self.identity, newest.path.name, state["run"])
+        if state["data"] != self.fingerprint:
             rule = f"the images must be those that {self.run_dir} was begun with"
-            refuse("train", rule, f"{fingerprint(self.data)}, not {state['data']}")
+            remedy = "put them back, or choose another --out"
+            refuse("train", rule, f"{self.fingerprint}, not {state['data']}", remedy)
         files = self.task.file_hashes()
         if state["files"] != files:
             rule = f"the files of the recipe must be those that {self.run_dir} was begun with"
@@ -428,6 +436,11 @@ class Trainer:
             "torch": str(torch.__version__),
         }
 
+    @cached_property
+    def fingerprint(self) -> dict[str, Any]:
+        """What tells these images from others."""
+        return fingerprint(self.data)
+
     def _images_seen(self) -> int:
         epoch, place = divmod(self.step, self.batches.steps_per_epoch)
         return epoch * self.batches.num + min(place * self.config.batch, self.batches.num)
@@ -440,7 +453,7 @@ class Trainer:
         )
 
     def _print(self, text: str) -> None:
-        self.console.print(text, highlight=False, soft_wrap=True, markup=False)
+        print_plain(self.console, text)
 
     def _explain(self, broken: NonFiniteLossError) -> NonFiniteLossError:
         if self.run_dir is None:

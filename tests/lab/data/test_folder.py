@@ -15,6 +15,7 @@ from torchvision.models import ResNet50_Weights
 from softaug.lab.data.datasets import DATASETS, IMAGENETTE, name_classes
 from softaug.lab.data.folder import check_files, open_folder, read_image
 from softaug.lab.data.images import Images, hold_out, load
+from softaug.lab.training.setup import hash_source
 
 
 def save(path, color=(10, 20, 30), size=(8, 8)):
@@ -212,3 +213,43 @@ def test_imagenets_classes_are_named_as_torchvision_names_them():
     assert name_classes(names[:1000]) == theirs
     assert name_classes(["0", "apple_pie"]) == ["0", "apple_pie"]
     assert name_classes(names[1:1001]) == [IMAGENETTE.get(name, name) for name in names[1:1001]]
+
+
+@pytest.mark.parametrize("name", ["train/cat/b.png", "train/cat", "train/cat/more"])
+def test_links_are_refused_wherever_they_lead(tree, name):
+    path = tree / name
+    if path.exists():
+        path.rename(tree / "elsewhere")
+    path.symlink_to(tree / ("val" if name.endswith("more") else "elsewhere"))
+    with pytest.raises(ValueError, match=f"must hold its images itself, got a link, {path.name}"):
+        open_folder(tree, size=4)
+
+
+def test_what_is_no_regular_file_is_refused_at_once(tree):
+    os.mkfifo(tree / "train/cat/c.png")
+    with pytest.raises(ValueError, match=r"must be regular files, got c.png; remove it"):
+        open_folder(tree, size=4)
+
+
+def retouch(path):
+    """Change one byte; the size stays."""
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+CHANGES = [
+    lambda tree: retouch(tree / "train/cat/b.png"),
+    lambda tree: (tree / "train/cat/a.png").rename(tree / "train/cat/aa.png"),
+    lambda tree: (tree / "val/cat/a.png").unlink(),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=["content", "name", "vanished"])
+def test_files_that_changed_change_what_identifies_them(tree, change):
+    data = open_folder(tree, size=4)
+    before = [hash_source(data.train), hash_source(data.test)]
+    assert before == [hash_source(data.train), hash_source(data.test)]
+    change(tree)
+    data = open_folder(tree, size=4)
+    assert before != [hash_source(data.train), hash_source(data.test)]

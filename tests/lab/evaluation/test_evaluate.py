@@ -54,13 +54,17 @@ def copy_run(run, folder, **data):
     (folder / "recipe.json").write_text(json.dumps(recipe))
     for checkpoint in (folder / "checkpoints").iterdir():
         forget_images(checkpoint)
+    result = json.loads((folder / "result.json").read_text())
+    del result["run_id"], result["recipe_sha256"], result["sha256"]
+    (folder / "result.json").write_text(json.dumps(result))
+    (folder / "run.json").unlink()
     return folder
 
 
 def forget_images(checkpoint):
-    """Take out of a checkpoint which images it was trained on, and seal it again."""
+    """Take out of a checkpoint its run and images, and seal it again."""
     state = json.loads((checkpoint / "state.json").read_text())
-    del state["data"]
+    del state["data"], state["run"]
     (checkpoint / "state.json").write_text(json.dumps(state))
     manifest = json.loads((checkpoint / "manifest.json").read_text())
     content = (checkpoint / "state.json").read_bytes()
@@ -209,7 +213,9 @@ def test_other_images_than_the_trained_ones_are_refused(runs, evaluated, tmp_pat
     recipe = json.loads((folder / "recipe.json").read_text())
     recipe["data"]["validation"] = 30
     (folder / "recipe.json").write_text(json.dumps(recipe))
-    with pytest.raises(ValueError, match=r"images must be those that .* was trained on"):
+    with pytest.raises(
+        ValueError, match=r"recipe.json must be that of the checkpoints in .*, got another"
+    ):
         evaluated([folder], folder)
 
 

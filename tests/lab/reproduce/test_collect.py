@@ -3,7 +3,6 @@
 import json
 import math
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 from grid_runs import finish, folder_of, planned, read, write
@@ -124,7 +123,12 @@ def test_a_failure_that_is_tried_again_at_this_moment_is_no_failure(tmp_path, mo
     plan = planned(tmp_path, "table1")
     collector = Collector(plan, tmp_path)
     write(folder_of(plan, SOFT) / "failure.json", {"message": "killed", "when": ""})
-    monkeypatch.setattr(Path, "read_text", Mock(side_effect=FileNotFoundError))
+
+    def vanish(file):
+        file.unlink()
+        raise FileNotFoundError
+
+    monkeypatch.setattr(Path, "read_bytes", vanish)
     (cell,) = row_of(collector.describe(plan.tables[0]), SOFT)["cells"]
     assert (cell["state"], cell["why"]) == ("waiting", "")
 

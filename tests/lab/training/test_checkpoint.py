@@ -1,5 +1,7 @@
 import errno
+import hashlib
 import json
+import os
 import random
 
 import pytest
@@ -138,6 +140,62 @@ def test_what_was_half_written_is_cleared_away(tmp_path):
     (tmp_path / ".writing-00000002" / "model.safetensors").write_bytes(b"half")
     assert newest(tmp_path).state["step"] == 1
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000001"]
+
+
+@pytest.mark.parametrize("name", [".writing-00000002", "step-00000000", "damaged-step-00000002"])
+def test_a_file_or_link_in_the_place_of_a_folder_is_cleared_away(tmp_path, name):
+    for make in (lambda path: path.write_text("x"), lambda path: path.symlink_to("nowhere")):
+        paths = save_some(tmp_path / make.__code__.co_names[0], 1, 2, 3)
+        (paths[-1] / "state.json").unlink()
+        make(paths[-1].with_name(name))
+        assert newest(paths[-1].parent, lambda text: None).state["step"] == 2
+        save_some(paths[-1].parent, 3)
+        assert newest(paths[-1].parent).state["step"] == 3
+
+
+def rewrite(path, change):
+    """Change the manifest as JSON."""
+    content = json.loads((path / "manifest.json").read_text())
+    (path / "manifest.json").write_text(json.dumps(change(content)))
+
+
+def without(name):
+    return lambda files: {key: value for key, value in files.items() if key != name}
+
+
+MANIFESTS = [
+    (without("model.safetensors"), "does not list model.safetensors"),
+    (without("optimizer.safetensors"), "does not list optimizer.safetensors"),
+    (without("state.json"), "does not list state.json"),
+    (lambda files: [], "is not a table"),
+    (lambda files: {**files, "../../x.safetensors": "0"}, "lists what is no file of a checkpoint"),
+    (lambda files: {**files, "absent.safetensors": "0"}, "absent.safetensors: No such file"),
+]
+
+
+@pytest.mark.parametrize(("change", "reason"), MANIFESTS, ids=[reason for _, reason in MANIFESTS])
+def test_a_manifest_that_lists_other_files_is_damaged(tmp_path, change, reason):
+    path, said = save_some(tmp_path, 1, 2)[1], []
+    rewrite(path, change)
+    assert newest(tmp_path, said.append).state["step"] == 1
+    assert reason in said[0]
+
+
+@pytest.mark.parametrize("content", [b"[]", b"null", b"", b"\xff", b"[" * 100_000])
+def test_a_state_that_is_no_table_is_damaged_even_with_the_right_hash(tmp_path, content):
+    path = save_some(tmp_path, 1)[0]
+    (path / "state.json").write_bytes(content)
+    rewrite(path, lambda files: {**files, "state.json": hashlib.sha256(content).hexdigest()})
+    with pytest.raises(DamagedError, match=r"state\.json is not"):
+        load(path)
+
+
+def test_a_fifo_is_damage_and_waits_for_no_one(tmp_path):
+    path = save_some(tmp_path, 1)[0] / "state.json"
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(DamagedError, match="not a regular file"):
+        load(path.parent)
 
 
 def test_what_a_kill_left_of_older_ones_is_cleared_away(tmp_path):

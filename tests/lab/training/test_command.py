@@ -8,7 +8,7 @@ from tiny_runs import tiny, tiny_pairs
 from softaug.lab import cli
 from softaug.lab.recipes import as_dict, find
 from softaug.lab.training import checkpoint
-from softaug.lab.training.command import USAGE, read_recipe
+from softaug.lab.training.command import USAGE, find_recipe
 
 SMALL = ["--epochs", "1", "--batch", "20", "--data.per-class", "5", "--data.validation", "30"]
 
@@ -85,7 +85,7 @@ def test_views_are_not_shown_as_labelled_images_are(softaug):
 def test_a_kept_recipe_is_a_recipe(softaug, tmp_path):
     file = tmp_path / "mine.json"
     file.write_text(json.dumps(as_dict(tiny(epochs=1, name="mine"))))
-    assert read_recipe(str(file)) == tiny(epochs=1, name="mine")
+    assert find_recipe(str(file)) == tiny(epochs=1, name="mine")
     assert softaug("train", file, "--out", "first")[0] == 0
     assert softaug("train", "first/recipe.json", "--out", "second")[0] == 0
     results = [json.loads((tmp_path / n / "result.json").read_text()) for n in ("first", "second")]
@@ -94,7 +94,7 @@ def test_a_kept_recipe_is_a_recipe(softaug, tmp_path):
 
 
 def test_a_name_is_that_of_the_catalogue():
-    assert read_recipe("cifar100-resnet18-soft") == find("cifar100-resnet18-soft").recipe
+    assert find_recipe("cifar100-resnet18-soft") == find("cifar100-resnet18-soft").recipe
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_name_is_that_of_the_catalogue():
     [
         (["digits-resnet8-sofd"], "did you mean 'digits-resnet8-soft'?"),
         (["absent.json"], "absent.json must be a recipe.json, got no such file"),
-        (["broken.json"], "broken.json must be a recipe in JSON, got Expecting"),
+        (["broken.json"], "broken.json: the file must be JSON with finite numbers, got expected"),
         (["digits-resnet8-soft", "--epochs", "many"], "--epochs"),
         (["digits-resnet8-soft", "--epochs", "0"], "epochs must be a whole number >= 1"),
         (["digits-resnet8-soft", "--epohcs", "1"], "--epochs"),

@@ -16,7 +16,6 @@ from tiny_runs import BARLOW, STEPS, before_step, rows, run, tiny, tiny_pairs, w
 from softaug.lab.io import write_json
 from softaug.lab.recipes import Augment, UniformOffsets, as_dict
 from softaug.lab.training import checkpoint, command
-from softaug.lab.training import trainer as training
 from softaug.lab.training.checkpoint import load, steps
 from softaug.lab.training.run_dir import RECIPE, RESULT, RunOptions
 from softaug.lab.training.setup import files_sha256
@@ -58,7 +57,8 @@ def assert_like(folder, expected):
 
 def test_a_run_leaves_its_recipe_rows_checkpoints_and_result(unbroken):
     names = {path.name for path in unbroken.iterdir()} - {".lock"}
-    assert names == {"recipe.json", "metrics.jsonl", "tensorboard", "checkpoints", "result.json"}
+    files = {"recipe.json", "run.json", "metrics.jsonl", "result.json"}
+    assert names == {*files, "tensorboard", "checkpoints"}
     assert [path.name for path in steps(unbroken / "checkpoints")] == [
         "step-00000003",
         "step-00000006",
@@ -369,10 +369,17 @@ def test_a_schedule_that_will_break_is_refused_before_the_first_step(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def paint(data):
+    """Change one pixel of one image."""
+    images = data.train.images.clone()
+    images[0, 0, 0, 0] += 1
+    return data._replace(train=data.train._replace(images=images))
+
+
 def test_other_images_than_at_the_start_are_refused(tmp_path, monkeypatch):
     folder = crashed(tmp_path / "run", monkeypatch, STEPS + 1)
-    fewer = {"num_train": 40, "num_measured": 30, "sha256": "another"}
-    monkeypatch.setattr(training, "fingerprint", lambda data: fewer)
+    load_data = command.load_data
+    monkeypatch.setattr(command, "load_data", lambda *of: paint(load_data(*of)))
     with pytest.raises(ValueError, match=r"the images must be those that .* was begun with"):
         run(tiny(), folder)
 
@@ -384,7 +391,7 @@ def test_another_curve_than_at_the_start_is_refused(tmp_path, monkeypatch):
     recipe = tiny(augment=augment)
     folder = crashed(tmp_path / "run", monkeypatch, STEPS + 1, recipe)
     write_curves(file, {**NAIVE, "rotate": Curve("strength", loss=0.5, k=1.0)}, {})
-    with pytest.raises(ValueError, match="the files of curves and prior must be those"):
+    with pytest.raises(ValueError, match="the files of the recipe must be those"):
         run(recipe, folder)
     write_curves(file, NAIVE, {})
     assert "augment.curves" in run(recipe, folder)[0]["files_sha256"]

@@ -1,19 +1,21 @@
 import json
+import time
 
+import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from softaug.lab.training.logging import MetricLogger, read_metrics
 
 
 def track(folder, step, *rows):
-    tracker = MetricLogger(folder, step)
+    tracker = MetricLogger(folder, [row for row in read_metrics(folder) if row["step"] <= step])
     for row in rows:
         tracker.log(row)
     tracker.close()
 
 
 def row(step, loss=1.0):
-    return {"step": step, "loss": loss}
+    return {"step": step, "epoch": step // 3, "loss": loss}
 
 
 def events(folder):
@@ -29,7 +31,7 @@ def test_each_row_is_a_line_of_json_and_an_event(tmp_path):
 
 
 def test_a_row_can_be_read_at_once(tmp_path):
-    tracker = MetricLogger(tmp_path, 0)
+    tracker = MetricLogger(tmp_path)
     tracker.log(row(3))
     assert read_metrics(tmp_path) == [row(3)]
     tracker.close()
@@ -59,3 +61,36 @@ def test_a_line_that_was_cut_off_is_left_out_and_written_over(tmp_path):
 
 def test_no_file_is_no_rows(tmp_path):
     assert read_metrics(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "bad", [b"[]", b"null", b"{}", b"", b"\xff", b"[" * 100_000, b'{"step": 0.5}']
+)
+def test_a_bad_line_is_reported_and_the_good_ones_after_it_stay(tmp_path, bad):
+    track(tmp_path, 0, row(3))
+    file, said = tmp_path / "metrics.jsonl", []
+    file.write_bytes(file.read_bytes() + bad + b"\n" + json.dumps(row(6)).encode() + b"\n")
+    before = file.read_bytes()
+    assert read_metrics(tmp_path) == [row(3), row(6)]
+    MetricLogger(tmp_path, [row(3), row(6)], said.append).close()
+    assert read_metrics(tmp_path) == [row(3), row(6)]
+    assert "lines that cannot be read: 2; its rows are those of the checkpoint again" in said[0]
+    assert (tmp_path / "damaged-metrics.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("content", [[row(3, 0.5), row(6)], [row(6)], []], ids=str)
+def test_rows_that_are_not_those_of_the_checkpoint_are_set_aside(tmp_path, content):
+    text, said = "".join(json.dumps(one) + "\n" for one in content), []
+    (tmp_path / "metrics.jsonl").write_text(text)
+    MetricLogger(tmp_path, [row(3), row(6)], said.append).close()
+    assert read_metrics(tmp_path) == [row(3), row(6)]
+    assert "the file is now damaged-metrics.jsonl" in said[0]
+    assert (tmp_path / "damaged-metrics.jsonl").read_text() == text
+
+
+def test_events_are_in_order_though_the_clock_went_back(tmp_path, monkeypatch):
+    track(tmp_path, 0, row(3), row(6), row(9))
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() - 3600)
+    track(tmp_path, 6, row(9, 0.25), row(12))
+    assert events(tmp_path) == [(3, 1.0), (6, 1.0), (9, 0.25), (12, 1.0)]
