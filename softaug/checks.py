@@ -68,7 +68,7 @@ def check_not_negative(who: str, name: str, value: Any, most: float = LARGEST) -
 
 def check_whole(who: str, name: str, value: Any, *, least: int) -> int:
     """Return `value` as an int if it is a whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         refuse(who, f"{name} must be a whole number >= {least}", describe(value))
     if int(value) > LARGEST_WHOLE:
         refuse(who, f"{name} must be at most {LARGEST_WHOLE}", describe(value))

@@ -5,6 +5,7 @@ One thread a process, also in those that tests start: with two, torch 2.15 was s
 """
 
 import os
+import signal
 
 os.environ["OMP_NUM_THREADS"] = "1"  # torch reads it when it is imported
 
@@ -12,6 +13,8 @@ import hypothesis
 import pytest
 import torch
 
+# A suite that a shell starts with & inherits that Ctrl-C is ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 hypothesis.settings.register_profile("softaug", deadline=None, derandomize=True, max_examples=60)
 hypothesis.settings.load_profile("softaug")
 

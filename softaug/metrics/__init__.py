@@ -1,5 +1,8 @@
 """What a trained model is measured by: pure functions on predictions and images."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from softaug.metrics.calibration import (
     Reliability,
     apply_temperature,
@@ -16,26 +19,26 @@ from softaug.metrics.calibration import (
     sum_smooth_gaps,
 )
 from softaug.metrics.classification import (
+    auroc,
     brier,
     class_count,
     class_mean,
     confusion_matrix,
     ensemble_logits,
     error,
+    image_auroc,
     image_brier,
     image_error,
     image_nll,
-    nll,
-)
-from softaug.metrics.common_corruptions import COMMON_CORRUPTIONS, corrupt
-from softaug.metrics.corruptions import add_noise, occlude, shift_images
-from softaug.metrics.knn import knn_accuracy, knn_predict
-from softaug.metrics.out_of_distribution import (
-    auroc,
-    image_auroc,
     max_probability,
     negative_energy,
+    nll,
 )
+from softaug.metrics.corruptions import add_noise, occlude, shift_images
+
+if TYPE_CHECKING:
+    from softaug.metrics.common_corruptions import COMMON_CORRUPTIONS, corrupt
+    from softaug.metrics.knn import knn_accuracy, knn_predict
 
 __all__ = [
     "COMMON_CORRUPTIONS",
@@ -73,3 +76,17 @@ __all__ = [
     "sum_gaps",
     "sum_smooth_gaps",
 ]
+
+_MODULES = {  # that few evaluations need
+    "COMMON_CORRUPTIONS": "common_corruptions",
+    "corrupt": "common_corruptions",
+    "knn_accuracy": "knn",
+    "knn_predict": "knn",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name of `_MODULES` when it is first used (PEP 562)."""
+    if name in _MODULES:
+        return getattr(import_module(f"softaug.metrics.{_MODULES[name]}"), name)
+    raise AttributeError(f"module 'softaug.metrics' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Error, negative log-likelihood and Brier score: of a test set, its images and its classes."""
+"""Error, NLL and Brier score of a set, its images and classes; AUROC against other classes."""
 
 import math
 from collections.abc import Sequence
@@ -153,6 +153,67 @@ def ensemble_logits(logits: Sequence[Tensor]) -> Tensor:
             )
     each = torch.stack([model.log_softmax(1) for model in models])
     return each.logsumexp(0) - math.log(len(models))
+
+
+# Images of other classes told from those that a model was trained for
+
+
+def max_probability(logits: Tensor) -> Tensor:
+    """Return the probability of each image's answer, [N]: higher for images of known classes.
+
+    >>> max_probability(torch.tensor([[0.0, 0.0]]))
+    tensor([0.5000], dtype=torch.float64)
+    """
+    return check_matrix("max_probability", "logits", logits).double().softmax(1).amax(1)
+
+
+def negative_energy(logits: Tensor) -> Tensor:
+    """Return the log of the summed exponentials, [N]: higher for images of known classes.
+
+    Unlike probabilities it depends on the logits' level (Liu et al. 2020, temperature 1), which
+    logarithms of probabilities have not.
+
+    >>> negative_energy(torch.tensor([[3.0, 3.0]]))
+    tensor([3.6931], dtype=torch.float64)
+    """
+    return check_matrix("negative_energy", "logits", logits).double().logsumexp(1)
+
+
+def auroc(inside: Tensor, outside: Tensor) -> Tensor:
+    """Compute the area under the ROC curve of scores [N] of known classes and [M] of others.
+
+    It is the chance that a random image inside has the higher score, ties counting half: 1
+    tells all apart, 0.5 none.
+
+    >>> auroc(torch.tensor([0.9, 0.6]), torch.tensor([0.6, 0.1]))
+    tensor(0.8750, dtype=torch.float64)
+    """
+    return image_auroc(inside, outside).mean()
+
+
+def image_auroc(inside: Tensor, outside: Tensor) -> Tensor:
+    """Compute for each image inside the share of those outside with a lower score, ties half; [N].
+
+    >>> image_auroc(torch.tensor([0.9, 0.6]), torch.tensor([0.6, 0.1]))
+    tensor([1.0000, 0.7500], dtype=torch.float64)
+    """
+    scores = _check_known("inside", inside).contiguous()
+    ordered = _check_known("outside", outside).to(scores.device).sort().values
+    lower = torch.searchsorted(ordered, scores)
+    not_higher = torch.searchsorted(ordered, scores, right=True)
+    return (lower + not_higher).double() / (2 * len(ordered))
+
+
+def _check_known(name: str, scores: Any) -> Tensor:
+    if not isinstance(scores, Tensor) or scores.ndim != 1 or len(scores) == 0:
+        refuse("auroc", f"{name} must be a non-empty tensor [N]", describe(scores))
+    if not bool(scores.isfinite().all()):
+        remedy = "a diverged model cannot be measured"
+        refuse("auroc", f"{name} must be finite", describe(scores), remedy, NotFiniteError)
+    return scores
+
+
+# Checks and bins
 
 
 def check_scores(who: str, name: str, scores: Any, labels: Any) -> tuple[Tensor, Tensor]:

@@ -337,3 +337,4 @@ _KINDS: dict[str, tuple[_Function, tuple[Any, ...]]] = {
     "jpeg": (_jpeg, (80, 65, 50, 38, 28)),  # quality
 }
 COMMON_CORRUPTIONS = tuple(_KINDS)
+"""The kinds, in the order of CIFAR-10-C: noise, blur, weather, digital."""

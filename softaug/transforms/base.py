@@ -238,11 +238,10 @@ def _check_labels(who: str, images: Tensor, labels: Any) -> None:
             rule = "the label of one image must be an int or probabilities [C]"
             refuse(who, rule, describe(label))
         if isinstance(labels, SoftLabel):
-            kept = labels.retained
-            if isinstance(kept, Tensor):
-                _check_retained(who, images[:1, 0, 0], kept.reshape(-1))
+            if isinstance(labels.retained, Tensor):
+                _check_retained(who, images[:1, 0, 0], labels.retained.reshape(-1))
             else:
-                check_share(who, "retained", kept)
+                check_share(who, "retained", labels.retained)
         return
     num = len(images)
     if not isinstance(label, Tensor) or label.shape[:1] != (num,) or label.ndim != 1 + dense:

@@ -14,7 +14,9 @@ from softaug.metrics import (
     max_calibration_error,
     nll,
     reliability,
+    smooth_calibration_error,
     sum_gaps,
+    sum_smooth_gaps,
 )
 from softaug.metrics.calibration import debiased_square
 from softaug.metrics.classification import assign_bins, equal_mass_edges, equal_width_edges
@@ -184,6 +186,26 @@ def test_mean_image_gaps_make_the_calibration_error() -> None:
     assert float(sum_gaps(rows.mean(0))) == pytest.approx(expected)
 
 
+def test_smooth_ece_is_the_width_at_which_the_smoothed_gap_has_that_area() -> None:
+    probs, labels = random_predictions(200, 3)
+    found = float(smooth_calibration_error(probs, labels))
+    sure, guess = probs.max(1)
+    gap = sure - (guess == labels).double()
+    at = torch.linspace(0, 1, 2001, dtype=torch.float64)[:, None]
+    images = [at - sign * sure - shift for sign in (1, -1) for shift in (-2, 0, 2)]
+    kernel = sum((-((away / found) ** 2) / 2).exp() for away in images)
+    smoothed = (kernel * gap).mean(1) / (found * (2 * torch.pi) ** 0.5)
+    assert float(torch.trapezoid(smoothed.abs(), at[:, 0])) == pytest.approx(found, rel=0.01)
+
+
+def test_mean_rows_of_fine_bins_give_the_smooth_ece() -> None:
+    probs, labels = random_predictions(300, 5)
+    means = image_gap(probs, labels, bins=200).mean(0)
+    expected = float(smooth_calibration_error(probs, labels))
+    assert float(sum_smooth_gaps(means)) == pytest.approx(expected, rel=0.02)
+    assert sum_smooth_gaps(torch.stack([means, 0 * means])).shape == (2,)
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("temperature", [None, 2.5])
 def test_each_figure_of_a_summary_is_its_functions(temperature) -> None:
@@ -197,6 +219,7 @@ def test_each_figure_of_a_summary_is_its_functions(temperature) -> None:
         "ece_10": float(calibration_error(*data, 10)),
         "ece_15": float(calibration_error(*data, 15)),
         "ece_15_mass": float(calibration_error(*data, 15, "mass")),
+        "smooth_ece": float(smooth_calibration_error(*data)),
         "l2_15_mass_debiased": float(calibration_error(*data, 15, "mass", True)),
         "ece_15_classwise": float(class_calibration_error(*data, 15)),
         "mce_15": float(max_calibration_error(*data, 15)),

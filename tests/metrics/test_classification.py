@@ -4,15 +4,19 @@ import pytest
 import torch
 
 from softaug.metrics import (
+    auroc,
     brier,
     class_count,
     class_mean,
     confusion_matrix,
     ensemble_logits,
     error,
+    image_auroc,
     image_brier,
     image_error,
     image_nll,
+    max_probability,
+    negative_energy,
     nll,
 )
 
@@ -148,3 +152,23 @@ def test_class_counts_have_their_own_number_of_classes() -> None:
         class_count(LABELS[:0], 3)
     with pytest.raises(ValueError, match="class_count: num_classes must be a whole number >= 2"):
         class_count(LABELS, 1)
+
+
+def test_auroc_counts_the_pairs_in_order_and_ties_half() -> None:
+    inside, outside = LOGITS[:60, 0], LOGITS[60:, 1]  # many ties
+    won = (inside[:, None] > outside).double() + (inside[:, None] == outside).double() / 2
+    assert image_auroc(inside, outside).tolist() == pytest.approx(won.mean(1).tolist())
+    assert float(auroc(inside, outside)) == pytest.approx(float(won.mean()))
+    assert float(auroc(outside, inside)) == pytest.approx(1 - float(won.mean()))
+
+
+def test_scores_that_tell_images_of_other_classes_worked_out_by_hand() -> None:
+    logits = torch.tensor([[math.log(3.0), 0.0], [math.log(3.0) + 5, 5.0]])
+    assert max_probability(logits).tolist() == pytest.approx([0.75, 0.75])
+    assert negative_energy(logits).tolist() == pytest.approx([math.log(4), math.log(4) + 5])
+
+
+@pytest.mark.parametrize("outside", [torch.empty(0), torch.zeros(2, 2), torch.tensor([math.nan])])
+def test_bad_scores_of_images_outside_are_refused(outside) -> None:
+    with pytest.raises(ValueError, match=r"auroc: outside must be (a non-empty tensor|finite)"):
+        auroc(torch.zeros(3), outside)

@@ -276,7 +276,7 @@ class Evaluator:
                 rule = f"the {name} set must hold at least 2 images"
                 refuse("evaluate", rule, len(source.labels), "one image has no interval")
         self.fill = [round(mean) for mean in self.data.mean]
-        self.corruptions = make_corruptions(self.fill)
+        self.corruptions = make_corruptions(self.fill, options.corruptions)
         self.predictions: dict[str, Tensor] = {}  # what predictions.safetensors is to hold
         self._show: Show = lambda done, note: None
         self._done = 0
@@ -311,7 +311,6 @@ class Evaluator:
             corruptions: dict[str, schema.CorruptionResult] = {
                 corruption.name: self._measure_corruption(corruption, logits)
                 for corruption in self.corruptions
-                if self._is_chosen(corruption)
             }
             features = None
             if self.learned_without_labels:
@@ -329,6 +328,7 @@ class Evaluator:
         metrics = list_metrics(self.split, test_sets, corruptions, features, numbers, intervals)
         content = safetensors.torch.save(self.predictions)
         write_bytes(content, out / PREDICTIONS)
+        (occlusion,) = make_corruptions(self.fill, ["occlusion"])
         evaluation = schema.Evaluation(
             name=self.recipe.name if len(self.members) == 1 else f"{self.recipe.name}-ensemble",
             recipe=as_dict(self.recipe),
@@ -340,7 +340,7 @@ class Evaluator:
             per_class=measure_classes(logits, self.test.labels),
             corruptions=corruptions,
             fill=self.fill,
-            examples=make_examples(self.test, self.predict, self.corruptions[0]),
+            examples=make_examples(self.test, self.predict, occlusion),
             features=features,
             metrics=metrics,
             calibration=CALIBRATION,
@@ -405,9 +405,6 @@ class Evaluator:
         self.predictions[f"{corruption.name}_right"] = counts
         return corruption.summarize(counts, draws)
 
-    def _is_chosen(self, corruption: Corruption) -> bool:
-        return corruption.name.partition("/")[0] in self.options.corruptions
-
     def _num_draws(self, corruption: Corruption) -> int:
         return 1 if corruption.once else self.options.draws
 
@@ -417,8 +414,7 @@ class Evaluator:
 
     def _count_images(self) -> int:
         """Count the images that all passes show to the networks."""
-        chosen = filter(self._is_chosen, self.corruptions)
-        passes = 1 + sum(self._num_draws(one) * (len(one.levels) - 1) for one in chosen)
+        passes = 1 + sum(self._num_draws(one) * (len(one.levels) - 1) for one in self.corruptions)
         num, others = passes * len(self.test.labels), [*self.extra_sets.values()]
         others += self.ood_sets.values()
         if self.held_out is not None:

@@ -33,14 +33,12 @@ from softaug.lab.schema import (
 )
 from softaug.lab.training.setup import derive_seed
 from softaug.metrics import (
-    COMMON_CORRUPTIONS,
     add_noise,
     apply_temperature,
     calibration_summary,
     class_count,
     class_mean,
     confusion_matrix,
-    corrupt,
     error,
     fit_temperature,
     image_auroc,
@@ -426,26 +424,35 @@ class Corruption(NamedTuple):
         )
 
 
-def make_corruptions(fill: Sequence[int]) -> list[Corruption]:
+def make_corruptions(
+    fill: Sequence[int], names: Sequence[CorruptionName] = CORRUPTIONS
+) -> list[Corruption]:
     """Make occlusion (share hidden), shift (share left in frame), noise (sd, in full ranges).
 
-    Then the common ones, called "common/fog" and so on, by their severity. Patches and borders
-    are `fill`, a gray level for each channel.
+    "common" makes the common corruptions, called "common/fog" and so on, by their severity.
+    Patches and borders are `fill`, a gray level for each channel.
     """
-    color, severities = tuple(fill), (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)
-    return [
+    color = tuple(fill)
+    corruptions = [
         Corruption("occlusion", (0.0, 0.2, 0.4, 0.6, 0.8), partial(occlude, fill=color)),
         Corruption("shift", (1.0, 0.8, 0.6, 0.4, 0.2), partial(shift_images, fill=color)),
         Corruption("noise", (0.0, 0.02, 0.05, 0.1, 0.2), add_noise),
-        *(
-            Corruption(f"{COMMON}{kind}", severities, partial(_apply_common, kind), once=True)
-            for kind in COMMON_CORRUPTIONS
-        ),
     ]
+    chosen = [corruption for corruption in corruptions if corruption.name in names]
+    return chosen + _make_common() if "common" in names else chosen
 
 
-def _apply_common(kind: str, images: Tensor, severity: float, generator: Generator) -> Tensor:
-    return corrupt(images, kind, int(severity), generator) if severity else images
+def _make_common() -> list[Corruption]:
+    from softaug.metrics import COMMON_CORRUPTIONS, corrupt
+
+    def apply(kind: str, images: Tensor, severity: float, generator: Generator) -> Tensor:
+        return corrupt(images, kind, int(severity), generator) if severity else images
+
+    severities = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)
+    return [
+        Corruption(f"{COMMON}{kind}", severities, partial(apply, kind), once=True)
+        for kind in COMMON_CORRUPTIONS
+    ]
 
 
 # Examples for pictures

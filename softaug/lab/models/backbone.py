@@ -64,10 +64,11 @@ def feature_extractor(model: nn.Module) -> tuple[nn.Module, int]:
     model.set_submodule(name, nn.Identity())
     parent_name, _, child = name.rpartition(".")
     parent = model.get_submodule(parent_name)
-    if isinstance(parent, nn.Sequential) and child != "0":
-        before = int(child) - 1
-        if isinstance(parent[before], nn.Dropout):
-            parent[before] = nn.Identity()
+    if isinstance(parent, nn.Sequential):
+        names = [name for name, _ in parent.named_children()]
+        index = names.index(child) - 1
+        if index >= 0 and isinstance(parent[index], nn.Dropout):
+            parent[index] = nn.Identity()
     return model, linear.in_features
 
 

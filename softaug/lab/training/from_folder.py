@@ -84,7 +84,7 @@ def describe_choice(recipe: Recipe) -> str:
         "size": (f"{data.size} x {data.size} pixels", "--data.size 224"),
         "network": (
             recipe.model,
-            "--model imagenet-resnet50 --weights FILE (docs/guide/finetuning.md)",
+            "--model imagenet-resnet50 --weights FILE (docs/guide/training.md)",
         ),
         "crops": (
             f"{type(crop).__name__} of {sigma}; flips {recipe.augment.flip}",

@@ -25,7 +25,6 @@ from softaug.lab.data.images import (
     split_train_eval,
 )
 from softaug.lab.models.backbone import Normalize, with_normalization
-from softaug.lab.models.fastnet import FastNet
 from softaug.lab.models.registry import create
 from softaug.lab.recipes.config import AnyRecipe, DataSpec, LossSpec, Recipe
 from softaug.lab.training.logging import warm_allocator
@@ -96,10 +95,10 @@ def build_net(recipe: Recipe, data: TrainingData) -> nn.Module:
 def normalized(net: nn.Module, data: TrainingData) -> nn.Module:
     """Put the images' normalization before a network, and fit filters that depend on images."""
     normalize = Normalize(data.mean, data.sd)
-    if isinstance(net, FastNet):
+    if fit_whitening := getattr(net, "fit_whitening", None):
         num = len(data.train.labels)
         index = torch.arange(0, num, math.ceil(num / NUM_TO_WHITEN))
-        net.fit_whitening(normalize(data.train.fetch(index).cpu()))
+        fit_whitening(normalize(data.train.fetch(index).cpu()))
     return with_normalization(normalize, net)
 
 

@@ -235,19 +235,20 @@ def test_sets_that_need_no_download_are_described_with_citation_and_license(phot
     data(f"folder:{photos}", decode=True)
     text = capsys.readouterr().out
     assert text.startswith("train: 3 images, 2 classes of 1 to 2 images\n")
-    assert "\ntest: none\n" in text
+    assert "\nFEW: classes of less than 10 training images: ant (2); bee (1)\n" in text
+    assert "\ntest: none; `softaug train` holds out a fifth of each class\n" in text
 
 
-def test_files_of_both_splits_that_cannot_be_decoded_are_named(photos, capsys):
+@pytest.mark.parametrize("decode", [False, True])
+def test_files_of_both_splits_that_are_no_whole_images_are_named(decode, photos, capsys):
     shutil.copytree(photos / "train", photos / "val")
     for name in ("train/ant/cut.png", "val/bee/cut.jpg", "val/bee/bad.jpg"):
         Image.effect_noise((64, 64), 90).save(photos / name, quality=98)
         content = (photos / name).read_bytes()
         damaged = content[:900] + b"\xff\x12" + content[902:]
         (photos / name).write_bytes(damaged if "bad" in name else content[: len(content) // 2])
-    data(f"folder:{photos}")
     with pytest.raises(ValueError, match=f"files of {photos} must be images, got 3 that are not"):
-        data(f"folder:{photos}", decode=True)
+        data(f"folder:{photos}", decode=decode)
     out = capsys.readouterr().out
     assert f"WRONG: {photos}/train/ant/cut.png: " in out
     assert f"WRONG: {photos}/val/bee/cut.jpg: a truncated JPEG" in out

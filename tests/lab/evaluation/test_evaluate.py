@@ -25,7 +25,14 @@ from softaug.lab.evaluation.evaluate import (
 from softaug.lab.evaluation.load_run import TrainedRun, load_run
 from softaug.lab.evaluation.metrics import make_corruptions, measure_set
 from softaug.lab.training.evaluate import chunks
-from softaug.metrics import apply_temperature, ensemble_logits, error, fit_temperature
+from softaug.metrics import (
+    apply_temperature,
+    auroc,
+    ensemble_logits,
+    error,
+    fit_temperature,
+    max_probability,
+)
 
 PARTS = ("logits", "labels", "temperature")
 
@@ -240,7 +247,7 @@ def test_the_command_gives_the_same_numbers_again_and_imports_few_files(
         )
         for name in new:
             fresh.delitem(sys.modules, name)
-    assert 30 < len(ours) <= 40, ours
+    assert 30 < len(ours) <= 40, " ".join(ours)
     found = read_evaluation(again)
     assert found.test_sets["test"] == measured.test_sets["test"]
     assert found.corruptions == measured.corruptions
@@ -314,6 +321,34 @@ def test_only_the_corruptions_that_are_named_are_measured_and_compared(
     assert found.command == f"softaug evaluate {other} --draws 1 --corruptions shift"
     both = compare_runs([runs.test, other], tmp_path / "both")
     assert {m.key.partition("/")[0] for m in both.metrics if "/" in m.key} == {"shift"}
+
+
+def test_common_corruptions_other_classes_and_human_labels_are_measured_and_compared(
+    measured, runs, evaluated, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("softaug.metrics.common_corruptions.COMMON_CORRUPTIONS", ("fog", "jpeg"))
+    other, people = copy_run(runs.test, tmp_path / "run"), tmp_path / "human.npy"
+    labels = predictions(runs.test)["test_labels"]
+    np.save(people, torch.nn.functional.one_hot(labels).double().numpy())  # all agree
+    options = {"corruptions": ("common",), "ood": ("fashion-mini",), "human_labels": people}
+    found = evaluated([other], other, **options)
+    assert list(found.corruptions) == ["common/fog", "common/jpeg"]
+    fog = found.corruptions["common/fog"]
+    assert (fog.levels, fog.draws) == ([0, 1, 2, 3, 4, 5], 1)
+    assert found.values["common/fog"] == pytest.approx(sum(fog.accuracy[1:]) / 5)
+    assert found.values["human_nll"] == pytest.approx(measured.values["nll"], rel=1e-6)
+    outside = predictions(other)["ood/fashion-mini_logits"]
+    scores = (max_probability(one) for one in (predictions(other)["test_logits"], outside))
+    auroc_key = "ood/fashion-mini-max-probability"
+    assert found.values[auroc_key] == pytest.approx(float(auroc(*scores)), abs=1e-6)
+    said = f"--corruptions common --ood fashion-mini --human-labels {people}"
+    assert found.command.endswith(said)
+    twin = Path(shutil.copytree(other, tmp_path / "twin"))
+    changed = found.model_copy(update={"name": "twin"})
+    factories.save(changed, twin / "evaluation.json")
+    (pair,) = compare_runs([other, twin], tmp_path / "both").pairs
+    assert pair.by_image.keys() >= {"common/mean", "common/jpeg", auroc_key, "human_nll"}
+    assert {interval.value for interval in pair.by_image.values()} == {0}
 
 
 REFUSED = {

@@ -4,7 +4,13 @@ import torch
 from PIL import Image
 
 from softaug.lab.data.folder import FolderImages, open_folder
-from softaug.lab.evaluation.extra_test_sets import read_test_set, resize_test_set
+from softaug.lab.data.images import load
+from softaug.lab.evaluation.extra_test_sets import (
+    read_human_labels,
+    read_ood_sets,
+    read_test_set,
+    resize_test_set,
+)
 
 NAMES = ("cat", "dog", "frog")
 RNG = np.random.default_rng(0)
@@ -159,3 +165,35 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path, make, got):
     make(tmp_path / "v2.npz")
     with pytest.raises(ValueError, match=f"extra_test_sets must be .*v2.npz .*{got}"):
         read(tmp_path / "v2.npz")
+
+
+def test_sets_of_other_classes_have_the_size_of_the_run_s_images(tmp_path):
+    save_files(tmp_path / "mine", NAMES)
+    names = ["digits", f"folder:{tmp_path / 'mine'}"]
+    sets = read_ood_sets(names, "fashion-mini", 32, None)
+    assert list(sets) == ["digits", "mine"]
+    for source in sets.values():
+        assert source.fetch(torch.tensor([0, 1])).shape == (2, 3, 32, 32)
+    original = load("digits").test.images
+    small = read_ood_sets(["digits"], "cifar10", original.shape[-1], None)["digits"]
+    assert small.images.equal(original)
+
+
+@pytest.mark.parametrize("names", [["fashion-mnist"], ["fashion-mini"], ["digits", "digits"]])
+def test_sets_of_the_run_s_own_classes_and_repeated_ones_are_refused(names):
+    rule = "ood must be data sets of other classes than fashion-mini|must have different names"
+    with pytest.raises(ValueError, match=f"evaluate: .*({rule})"):
+        read_ood_sets(names, "fashion-mini", 28, None)
+
+
+def test_human_labels_are_probabilities_of_each_class(tmp_path):
+    path, probs = tmp_path / "human.npy", np.array([[0.5, 0.5, 0.0], [0.0, 0.25, 0.75]])
+    np.save(path, probs.astype(np.float32))
+    assert read_human_labels(path, (2, 3)).tolist() == probs.tolist()
+    for wrong in (probs[:1], probs.astype(int), probs - 0.1, 2 * probs):
+        np.save(path, wrong)
+        with pytest.raises(ValueError, match=r"human_labels must be probabilities \[2, 3\]"):
+            read_human_labels(path, (2, 3))
+    path.write_bytes(b"no numbers")
+    with pytest.raises(ValueError, match=r"human_labels must be an \.npy file"):
+        read_human_labels(path, (2, 3))

@@ -15,10 +15,19 @@ from softaug.lab.evaluation.metrics import (
     make_corruptions,
     measure_classes,
     measure_set,
+    ood_values,
     scale,
 )
 from softaug.lab.evaluation.stats import bootstrap_interval, bootstrap_intervals
-from softaug.metrics import calibration_summary, error, fit_temperature, image_gap, sum_gaps
+from softaug.metrics import (
+    auroc,
+    calibration_summary,
+    error,
+    fit_temperature,
+    image_gap,
+    max_probability,
+    sum_gaps,
+)
 
 NUM, DRAWS, SETS = 120, 3, ("test", "v2")
 
@@ -120,10 +129,10 @@ def listed(sets, corruptions, predictions):
 def test_the_list_has_order_labels_units_and_the_values_of_the_sets(listed, sets, corruptions):
     keys = list(listed)
     assert keys[:3] == ["error", "top5_error", "nll"]
-    assert keys[9:11] == ["train_error_clean", "train_confidence_clean"]
-    assert keys[11:15] == ["occlusion/0.2", "occlusion/0.4", "occlusion/0.6", "occlusion/0.8"]
-    assert keys[15::4][:2] == ["shift/0.8", "noise/0.02"]
-    assert keys[23:] == [f"v2/{key}" for key in keys[:9]]
+    assert keys[10:12] == ["train_error_clean", "train_confidence_clean"]
+    assert keys[12:16] == ["occlusion/0.2", "occlusion/0.4", "occlusion/0.6", "occlusion/0.8"]
+    assert keys[16::4][:2] == ["shift/0.8", "noise/0.02"]
+    assert keys[24:] == [f"v2/{key}" for key in keys[:10]]
     labels = {key: metric.label for key, metric in listed.items()}
     assert labels["ece_15_scaled"] == "ECE (15 bins), scaled, %"
     assert labels["occlusion/0.4"] == "Accuracy, 40% hidden, %"
@@ -171,3 +180,35 @@ def test_values_of_images_are_the_metrics_on_average_and_all_are_declared(
             assert float(column.mean()) == pytest.approx(listed[key].value, rel=1e-6), key
     summary = calibration_summary(predictions["test_logits"], predictions["test_labels"])
     assert {spec.key for spec in CALIBRATION} == summary.keys() - {"temperature"}
+
+
+def test_common_corruptions_are_listed_by_their_mean_and_each(sets, predictions):
+    right = torch.randint(2, (NUM, 6), generator=torch.Generator().manual_seed(3))
+    common = make_corruptions((0, 0, 0), ["common"])
+    corruptions = {one.name: one.summarize(right, 1) for one in common}
+    made = predictions | {f"{name}_right": right for name in corruptions}
+    intervals = image_intervals(["test"], "test", corruptions, made)
+    metrics = list_metrics("test", sets, corruptions, None, {}, intervals)
+    listed = {metric.key: metric for metric in metrics if metric.key.startswith("common/")}
+    assert list(listed)[:2] == ["common/mean", "common/gaussian-noise"]
+    assert len(listed) == 16
+    assert listed["common/mean"].label == "Accuracy, mean of 15 common corruptions, %"
+    expected = float(right[:, 1:].double().mean())
+    for metric in listed.values():
+        assert metric.value == pytest.approx(expected)
+        assert metric.interval[0] < expected < metric.interval[1]
+
+
+@pytest.mark.parametrize("num_others", [60, 240])
+def test_values_of_an_auroc_have_its_mean_and_standard_error(num_others):
+    """The error is that of DeLong et al.: both sets' spread counts."""
+    ours, others = random_logits(NUM, 4)[0], 0.6 * random_logits(num_others, 4, seed=5)[0]
+    values = ood_values(ours, {"ood/mine_logits": others})
+    assert list(values) == ["ood/mine-max-probability", "ood/mine-energy"]
+    inside, outside = max_probability(ours), max_probability(others)
+    won = (inside[:, None] > outside).double()
+    variance = won.mean(1).var() / NUM + won.mean(0).var() / num_others
+    column = values["ood/mine-max-probability"]
+    assert float(column.mean()) == pytest.approx(float(auroc(inside, outside)), abs=0.02)
+    assert float(column.std() / NUM**0.5) == pytest.approx(float(variance.sqrt()), rel=0.2)
+    assert list(ood_values(ours.log_softmax(1), {"ood/mine_logits": others})) == list(values)[:1]

@@ -30,6 +30,8 @@ EXPECTED = {
     "efficientnet-b0": (4.14, 1280),
     "imagenet-resnet50": (23.71, 2048),
     "imagenet-resnet101": (42.71, 2048),
+    "vit-tiny-32": (2.71, 192),
+    "vit-tiny-64": (2.74, 192),
 }
 
 
@@ -41,7 +43,8 @@ def test_parameters_and_features_of_every_network(name):
         linear = [part for part in model.modules() if isinstance(part, nn.Linear)][-1]
         backbone, size = feature_extractor(model)
         assert (round(millions, 3 if millions < 1 else 2), size) == EXPECTED[name]
-        assert linear(backbone(torch.empty(2, 3, 32, 32))).shape == (2, 100)
+        edge = 64 if name == "vit-tiny-64" else 32
+        assert linear(backbone(torch.empty(2, 3, edge, edge))).shape == (2, 100)
 
 
 def test_unknown_names_and_a_single_class_are_refused():
