@@ -49,8 +49,8 @@ def reliability(
     confidences stay together).
 
     >>> probs = torch.tensor([[0.75, 0.25], [0.875, 0.125], [0.0, 1.0]])
-    >>> found = reliability(probs, torch.tensor([0, 1, 1]), bins=2)
-    >>> found.count, found.confidence
+    >>> binned = reliability(probs, torch.tensor([0, 1, 1]), bins=2)
+    >>> binned.count, binned.confidence
     (tensor([0, 3]), tensor([0.0000, 0.8750], dtype=torch.float64))
     """
     return _reliability("reliability", probs, labels, bins, binning)
@@ -59,7 +59,7 @@ def reliability(
 def calibration_error(
     probs: Tensor, labels: Tensor, bins: int = 10, binning: str = "width", debias: bool = False
 ) -> Tensor:
-    """Expected calibration error: mean |confidence - accuracy| over the bins, by count.
+    """Compute the expected calibration error: mean |confidence - accuracy| of the bins, by count.
 
     A fraction in [0, 1]; 0 where the model is right as often as it says. `binning` as in
     `reliability`. With few samples a bin the figure is too high even for a calibrated model.
@@ -74,17 +74,17 @@ def calibration_error(
     >>> calibration_error(probs, torch.tensor([1, 1]), debias=True)
     tensor(0.7500, dtype=torch.float64)
     """
-    found = _reliability("calibration_error", probs, labels, bins, binning)
+    binned = _reliability("calibration_error", probs, labels, bins, binning)
     if debias:
-        return debiased_square(found).clamp_min(0).sqrt()
-    gaps = (found.confidence - found.accuracy).abs()
-    return (gaps * found.count).sum() / found.count.sum()
+        return debiased_square(binned).clamp_min(0).sqrt()
+    gaps = (binned.confidence - binned.accuracy).abs()
+    return (gaps * binned.count).sum() / binned.count.sum()
 
 
 def max_calibration_error(
     probs: Tensor, labels: Tensor, bins: int = 15, binning: str = "width"
 ) -> Tensor:
-    """The largest |confidence - accuracy| of any bin that holds a sample.
+    """Compute the largest |confidence - accuracy| of any bin that holds a sample.
 
     One sample alone in a bin can decide it: read it with the counts of `reliability`.
 
@@ -92,12 +92,12 @@ def max_calibration_error(
     >>> max_calibration_error(probs, torch.tensor([0, 1]))
     tensor(0.8750, dtype=torch.float64)
     """
-    found = _reliability("max_calibration_error", probs, labels, bins, binning)
-    return (found.confidence - found.accuracy).abs().max()
+    binned = _reliability("max_calibration_error", probs, labels, bins, binning)
+    return (binned.confidence - binned.accuracy).abs().max()
 
 
 def class_calibration_error(probs: Tensor, labels: Tensor, bins: int = 15) -> Tensor:
-    """Class-wise calibration error: of each class's probability, averaged over the classes.
+    """Compute the calibration error of each class's probability, averaged over the classes.
 
     For class c every sample has confidence probs[:, c] and is right where its label is c;
     bins of equal width. With many classes most of these probabilities are near 0, and the
@@ -109,31 +109,31 @@ def class_calibration_error(probs: Tensor, labels: Tensor, bins: int = 15) -> Te
     """
     probs, labels = check_probs("class_calibration_error", probs, labels)
     _check_bins("class_calibration_error", bins, "width")
-    sure, num_classes = widen(probs), probs.shape[1]
-    own = sure.gather(1, labels[:, None])[:, 0]
+    confidence, num_classes = widen(probs), probs.shape[1]
+    own = confidence.gather(1, labels[:, None])[:, 0]
     cell = labels * bins + assign_bins(own, bins, "width")
-    right = torch.bincount(cell, minlength=num_classes * bins).view(num_classes, bins)
+    correct = torch.bincount(cell, minlength=num_classes * bins).view(num_classes, bins)
     # The gap of a bin is what its probabilities sum to, less the labels in it.
-    return (_sums_by_class(sure, bins) - right).abs().sum() / probs.numel()
+    return (_sums_by_class(confidence, bins) - correct).abs().sum() / probs.numel()
 
 
-def _sums_by_class(sure: Tensor, bins: int) -> Tensor:
-    """What each class's probabilities in each bin sum to, [C, bins].
+def _sums_by_class(confidence: Tensor, bins: int) -> Tensor:
+    """Sum each class's probabilities in each bin, [C, bins].
 
     Only probabilities above the first bin are looked up, fewer than `bins` in each row:
     more than twice as fast for 100 classes.
     """
-    num_classes = sure.shape[1]
-    above = (sure > equal_width_edges(bins, sure)[1]).flatten().nonzero()[:, 0]
-    high = sure.flatten()[above]
+    num_classes = confidence.shape[1]
+    above = (confidence > equal_width_edges(bins, confidence)[1]).flatten().nonzero()[:, 0]
+    high = confidence.flatten()[above]
     cell = above % num_classes * bins + assign_bins(high, bins, "width")
     total = sum_by_bin(cell, high, num_classes * bins).view(num_classes, bins)
-    total[:, 0] += sure.sum(0, dtype=torch.float64) - total.sum(1)
+    total[:, 0] += confidence.sum(0, dtype=torch.float64) - total.sum(1)
     return total
 
 
 def confidence_gap(probs: Tensor, labels: Tensor) -> Tensor:
-    """Mean confidence minus accuracy: above 0 the model is over-, below under-confident.
+    """Compute mean confidence minus accuracy: above 0 the model is over-, below under-confident.
 
     No binning can show less: |gap| <= calibration error.
 
@@ -141,12 +141,12 @@ def confidence_gap(probs: Tensor, labels: Tensor) -> Tensor:
     >>> confidence_gap(probs, torch.tensor([0, 0]))
     tensor(-0.2500, dtype=torch.float64)
     """
-    sure, right = _top(*check_probs("confidence_gap", probs, labels))
-    return sure.double().mean() - right.double().mean()
+    confidence, correct = _top(*check_probs("confidence_gap", probs, labels))
+    return confidence.double().mean() - correct.double().mean()
 
 
 def image_gap(probs: Tensor, labels: Tensor, bins: int = 15) -> Tensor:
-    """For each image its confidence minus 1 if it is right, in the column of its bin.
+    """Return for each image its confidence minus 1 if it is right, in the column of its bin.
 
     [N, bins]; `sum_gaps` of the mean over images is the calibration error in equal-width
     bins, so that a bootstrap over images can resample it.
@@ -157,14 +157,14 @@ def image_gap(probs: Tensor, labels: Tensor, bins: int = 15) -> Tensor:
     """
     probs, labels = check_probs("image_gap", probs, labels)
     _check_bins("image_gap", bins, "width")
-    sure, right = _top(probs, labels)
-    gap = sure.double() - right.double()
+    confidence, correct = _top(probs, labels)
+    gap = confidence.double() - correct.double()
     table = gap.new_zeros(len(gap), bins)
-    return table.scatter_(1, assign_bins(sure, bins, "width")[:, None], gap[:, None])
+    return table.scatter_(1, assign_bins(confidence, bins, "width")[:, None], gap[:, None])
 
 
 def sum_gaps(means: Tensor) -> Tensor:
-    """Calibration error from the mean rows of `image_gap`, [..., bins] to [...].
+    """Compute the calibration error from the mean rows of `image_gap`, [..., bins] to [...].
 
     >>> sum_gaps(torch.tensor([[0.25, -0.125]]))
     tensor([0.3750])
@@ -177,7 +177,7 @@ _HALVINGS = 40
 
 
 def smooth_calibration_error(probs: Tensor, labels: Tensor) -> Tensor:
-    """Calibration error without bins (Blasiok and Nakkiran, "Smooth ECE", 2023).
+    """Compute the calibration error without bins (Blasiok and Nakkiran, "Smooth ECE", 2023).
 
     Confidence minus correctness is smoothed over confidence by a normal kernel that is
     reflected at 0 and 1, and the absolute value integrated. Kernels that are wider give less;
@@ -187,14 +187,14 @@ def smooth_calibration_error(probs: Tensor, labels: Tensor) -> Tensor:
     >>> smooth_calibration_error(probs, torch.tensor([0, 1]))
     tensor(0.2500, dtype=torch.float64)
     """
-    sure, right = _top(*check_probs("smooth_calibration_error", probs, labels))
-    gap = sure.double() - right.double()
-    cells = sum_by_bin(assign_bins(sure, _CELLS, "width"), gap, _CELLS)
+    confidence, correct = _top(*check_probs("smooth_calibration_error", probs, labels))
+    gap = confidence.double() - correct.double()
+    cells = sum_by_bin(assign_bins(confidence, _CELLS, "width"), gap, _CELLS)
     return sum_smooth_gaps(cells / len(gap))
 
 
 def sum_smooth_gaps(means: Tensor) -> Tensor:
-    """Smooth calibration error from the mean rows of `image_gap`, [..., bins] to [...].
+    """Compute the smooth calibration error from the mean rows of `image_gap`, [..., bins] to [...].
 
     The more bins, the more exact.
 
@@ -215,12 +215,12 @@ def sum_smooth_gaps(means: Tensor) -> Tensor:
     return (low + high) / 2
 
 
-def debiased_square(found: Reliability) -> Tensor:
+def debiased_square(binned: Reliability) -> Tensor:
     """Estimate the mean squared gap of the bins without bias; it may be below 0."""
-    spread = found.accuracy * (1 - found.accuracy) / (found.count - 1).clamp_min(1)
-    square = (found.confidence - found.accuracy) ** 2 - spread
-    several = found.count > 1
-    return (square * found.count * several).sum() / found.count.sum()
+    spread = binned.accuracy * (1 - binned.accuracy) / (binned.count - 1).clamp_min(1)
+    square = (binned.confidence - binned.accuracy) ** 2 - spread
+    several = binned.count > 1
+    return (square * binned.count * several).sum() / binned.count.sum()
 
 
 BOUNDS = (0.01, 100.0)
@@ -228,7 +228,7 @@ _STEPS = 100
 
 
 def fit_temperature(logits: Tensor, labels: Tensor) -> float:
-    """The temperature T, from 0.01 to 100, with the least NLL of softmax(logits / T).
+    """Fit the temperature T, from 0.01 to 100, with the least NLL of softmax(logits / T).
 
     Above 1 the model was over-confident. Fit it on held-out data, never on the test set.
     Where no finite T is best the bound is returned exactly: 0.01 if every label has the
@@ -249,7 +249,7 @@ def fit_temperature(logits: Tensor, labels: Tensor) -> float:
 
 
 def apply_temperature(logits: Tensor, temperature: float) -> Tensor:
-    """`logits` / `temperature`: guesses stay, confidence falls as the temperature rises.
+    """Divide `logits` by `temperature`: guesses stay, confidence falls as the temperature rises.
 
     >>> import torch
     >>> apply_temperature(torch.tensor([[3.0, 1.0]]), 2.0)
@@ -283,7 +283,7 @@ def _best_sharpness(logits: Tensor, own: Tensor) -> float:
 
 
 def _slope(logits: Tensor, own: Tensor, sharpness: float) -> tuple[float, float]:
-    """First and second derivative of the mean NLL: mean and variance of the logits under p."""
+    """Return the mean NLL's two derivatives: mean and variance of the logits under p."""
     probs = (logits * sharpness).softmax(1)
     weighted = probs * logits
     mean, square = weighted.sum(1), (weighted * logits).sum(1)
@@ -293,7 +293,7 @@ def _slope(logits: Tensor, own: Tensor, sharpness: float) -> tuple[float, float]
 def calibration_summary(
     logits: Tensor, labels: Tensor, temperature: float | None = None
 ) -> dict[str, float]:
-    """The calibration of softmax(logits / temperature) as plain numbers, ECEs as fractions.
+    """Measure the calibration of softmax(logits / temperature) as plain numbers, ECEs as fractions.
 
     `temperature`: None is 1; fit one on held-out data with `fit_temperature`. Keys: "nll",
     "brier", "ece_10" and "ece_15" (equal width), "ece_15_mass", "smooth_ece",
@@ -301,15 +301,15 @@ def calibration_summary(
     (mean confidence minus accuracy), "temperature".
 
     >>> import torch
-    >>> found = calibration_summary(torch.tensor([[0.0, 0.0]]), torch.tensor([0]))
-    >>> found["brier"], found["ece_10"], found["gap"]
+    >>> summary = calibration_summary(torch.tensor([[0.0, 0.0]]), torch.tensor([0]))
+    >>> summary["brier"], summary["ece_10"], summary["gap"]
     (0.5, 0.5, -0.5)
     """
     scores, labels = check_scores("calibration_summary", "logits", logits, labels)
     used = 1.0 if temperature is None else float(temperature)
     scaled = apply_temperature(scores.detach().double(), used)
     probs = scaled.softmax(1)
-    found = {
+    summary = {
         "nll": nll(scaled, labels),
         "brier": brier(probs, labels),
         "ece_10": calibration_error(probs, labels, bins=10),
@@ -323,26 +323,26 @@ def calibration_summary(
         "mce_15": max_calibration_error(probs, labels, bins=15),
         "gap": confidence_gap(probs, labels),
     }
-    return {name: float(value) for name, value in found.items()} | {"temperature": used}
+    return {name: float(value) for name, value in summary.items()} | {"temperature": used}
 
 
 def _reliability(who: str, probs: Tensor, labels: Tensor, bins: int, binning: str) -> Reliability:
     probs, labels = check_probs(who, probs, labels)
     _check_bins(who, bins, binning)
-    sure, right = _top(probs, labels)
-    place = assign_bins(sure, bins, binning)
-    count = torch.bincount(place, minlength=bins)
+    top, correct = _top(probs, labels)
+    index = assign_bins(top, bins, binning)
+    count = torch.bincount(index, minlength=bins)
     by_width = binning == "width"
-    edges = equal_width_edges(bins, sure) if by_width else equal_mass_edges(sure, place, bins)
+    edges = equal_width_edges(bins, top) if by_width else equal_mass_edges(top, index, bins)
     full = count.clamp_min(1)
-    confidence, accuracy = (sum_by_bin(place, values, bins) / full for values in (sure, right))
+    confidence, accuracy = (sum_by_bin(index, values, bins) / full for values in (top, correct))
     return Reliability(edges, count, confidence, accuracy)
 
 
 def _top(probs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Confidence of each sample and whether its guess is right, both [N]."""
-    sure, guess = probs.max(1)
-    return widen(sure), guess == labels
+    """Return the confidence of each sample and whether its guess is correct, both [N]."""
+    confidence, guess = probs.max(1)
+    return widen(confidence), guess == labels
 
 
 def _check_bins(who: str, bins: int, binning: str) -> None:

@@ -21,7 +21,7 @@ from softaug.draws import has_float64
 
 
 def error(logits: Tensor, labels: Tensor, top: int = 1) -> Tensor:
-    """Share of samples whose label is not among the `top` highest logits: 0 is perfect.
+    """Compute the share of samples whose label is not among the `top` highest logits: 0 is perfect.
 
     >>> error(torch.tensor([[2.0, 1.0], [0.0, 3.0]]), torch.tensor([0, 0]))
     tensor(0.5000, dtype=torch.float64)
@@ -32,7 +32,7 @@ def error(logits: Tensor, labels: Tensor, top: int = 1) -> Tensor:
 
 
 def image_error(logits: Tensor, labels: Tensor, top: int = 1) -> Tensor:
-    """1 for each image whose label is not among the `top` highest logits, else 0; [N].
+    """Return 1 for each image whose label is not among the `top` highest logits, else 0; [N].
 
     >>> image_error(torch.tensor([[2.0, 1.0], [0.0, 3.0]]), torch.tensor([0, 0]))
     tensor([0., 1.], dtype=torch.float64)
@@ -51,7 +51,7 @@ def image_error(logits: Tensor, labels: Tensor, top: int = 1) -> Tensor:
 
 
 def nll(logits: Tensor, labels: Tensor) -> Tensor:
-    """Mean negative log-likelihood of the labels, in nats: log C for a uniform guess.
+    """Compute the mean negative log-likelihood of the labels, in nats: log C for a uniform guess.
 
     >>> nll(torch.zeros(1, 10), torch.tensor([3]))
     tensor(2.3026, dtype=torch.float64)
@@ -60,7 +60,7 @@ def nll(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def image_nll(logits: Tensor, labels: Tensor) -> Tensor:
-    """Negative log-likelihood of each image's label, in nats; [N].
+    """Compute the negative log-likelihood of each image's label, in nats; [N].
 
     >>> image_nll(torch.tensor([[0.0, 0.0], [1000.0, 0.0]]), torch.tensor([0, 1]))
     tensor([6.9315e-01, 1.0000e+03], dtype=torch.float64)
@@ -70,7 +70,7 @@ def image_nll(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def brier(probs: Tensor, labels: Tensor) -> Tensor:
-    """Multi-class Brier score: squared differences to the one-hot label, summed over classes.
+    """Compute the Brier score: squared differences to the one-hot label, summed over classes.
 
     The mean over samples; 0 is perfect, 2 is sure and wrong. (For two classes it is twice
     the binary score.)
@@ -82,7 +82,7 @@ def brier(probs: Tensor, labels: Tensor) -> Tensor:
 
 
 def image_brier(probs: Tensor, labels: Tensor) -> Tensor:
-    """Brier score of each image, [N].
+    """Compute the Brier score of each image, [N].
 
     >>> image_brier(torch.tensor([[0.5, 0.5], [0.0, 1.0]]), torch.tensor([0, 0]))
     tensor([0.5000, 2.0000], dtype=torch.float64)
@@ -95,7 +95,7 @@ def image_brier(probs: Tensor, labels: Tensor) -> Tensor:
 
 
 def class_count(labels: Tensor, num_classes: int) -> Tensor:
-    """Samples of each class, [C] int64.
+    """Count the samples of each class, [C] int64.
 
     >>> class_count(torch.tensor([0, 2, 2]), num_classes=3)
     tensor([1, 0, 2])
@@ -106,7 +106,7 @@ def class_count(labels: Tensor, num_classes: int) -> Tensor:
 
 
 def class_mean(values: Tensor, labels: Tensor, num_classes: int) -> Tensor:
-    """Mean of the values [N] of each class's samples, [C]; NaN for a class that has none.
+    """Average the values [N] of each class's samples, [C]; NaN for a class that has none.
 
     >>> labels = torch.tensor([0, 0, 1])
     >>> wrong = image_error(torch.eye(3)[[0, 1, 1]], labels)
@@ -119,7 +119,7 @@ def class_mean(values: Tensor, labels: Tensor, num_classes: int) -> Tensor:
 
 
 def confusion_matrix(logits: Tensor, labels: Tensor) -> Tensor:
-    """Counts [C, C] int64: row the true class, column the class with the highest logit.
+    """Count images by true class (row) and class of the highest logit (column), [C, C] int64.
 
     >>> logits = torch.tensor([[1.0, 0], [0, 1], [0, 1]])
     >>> confusion_matrix(logits, torch.tensor([0, 0, 1]))
@@ -133,7 +133,7 @@ def confusion_matrix(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def ensemble_logits(logits: Sequence[Tensor]) -> Tensor:
-    """Logarithm of the models' mean softmax(logits), finite also where that underflows to 0.
+    """Return the log of the models' mean softmax(logits), finite also where that underflows to 0.
 
     [N, C] each to [N, C] float64. It stands for the ensemble wherever logits are taken (`nll`,
     `calibration_summary`).
@@ -155,7 +155,7 @@ def ensemble_logits(logits: Sequence[Tensor]) -> Tensor:
     return each.logsumexp(0) - math.log(len(models))
 
 
-# Images of other classes told from those that a model was trained for
+# Separating images of other classes from those that a model was trained for
 
 
 def max_probability(logits: Tensor) -> Tensor:
@@ -182,8 +182,8 @@ def negative_energy(logits: Tensor) -> Tensor:
 def auroc(inside: Tensor, outside: Tensor) -> Tensor:
     """Compute the area under the ROC curve of scores [N] of known classes and [M] of others.
 
-    It is the chance that a random image inside has the higher score, ties counting half: 1
-    tells all apart, 0.5 none.
+    It is the chance that a random image inside has the higher score, ties counting half: 1 if
+    the scores separate all, 0.5 if they separate none.
 
     >>> auroc(torch.tensor([0.9, 0.6]), torch.tensor([0.6, 0.1]))
     tensor(0.8750, dtype=torch.float64)
@@ -217,7 +217,7 @@ def _check_known(name: str, scores: Any) -> Tensor:
 
 
 def check_scores(who: str, name: str, scores: Any, labels: Any) -> tuple[Tensor, Tensor]:
-    """Scores [N, C] and labels [N] int64, both on one device that has float64.
+    """Return scores [N, C] and labels [N] int64, both on one device that has float64.
 
     Refuses all but finite scores with integer labels in 0..C - 1.
     """
@@ -228,7 +228,7 @@ def check_scores(who: str, name: str, scores: Any, labels: Any) -> tuple[Tensor,
 
 
 def check_probs(who: str, probs: Any, labels: Any) -> tuple[Tensor, Tensor]:
-    """As `check_scores`, and refuses rows that are no probabilities."""
+    """Check as `check_scores`, and refuse rows that are no probabilities."""
     probs, labels = check_scores(who, "probs", probs, labels)
     away = (probs.sum(1, dtype=torch.float64) - 1).abs() > 0.01  # 0.01: bfloat16
     if bool(probs.min() < 0) or bool(away.any()):
@@ -240,7 +240,7 @@ def check_probs(who: str, probs: Any, labels: Any) -> tuple[Tensor, Tensor]:
 
 
 def check_matrix(who: str, name: str, scores: Any) -> Tensor:
-    """Finite numbers [N, C], moved to the CPU where their device has no float64."""
+    """Return finite numbers [N, C], moved to the CPU where their device has no float64."""
     if not isinstance(scores, Tensor) or scores.ndim != 2 or len(scores) == 0:
         refuse(who, f"{name} must be a non-empty tensor [N, C]", describe(scores))
     if not is_float(scores):
@@ -250,8 +250,8 @@ def check_matrix(who: str, name: str, scores: Any) -> Tensor:
         got = f"{scores[sample].tolist()[:4]} (sample {sample})"
         remedy = "a diverged model cannot be measured"
         refuse(who, f"{name} must be finite", got, remedy, NotFiniteError)
-    found: Tensor = scores if has_float64(scores.device) else scores.cpu()
-    return found
+    moved: Tensor = scores if has_float64(scores.device) else scores.cpu()
+    return moved
 
 
 def check_labels(
@@ -274,8 +274,8 @@ def check_labels(
 BINNINGS = ("width", "mass")
 
 
-def assign_bins(sure: Tensor, bins: int, binning: str) -> Tensor:
-    """The bin of each confidence, [N], in 0..bins - 1.
+def assign_bins(confidence: Tensor, bins: int, binning: str) -> Tensor:
+    """Return the bin of each confidence, [N], in 0..bins - 1.
 
     "width": bin b is (b / bins, (b + 1) / bins], the first also holds 0. "mass": by rank; a
     sample's rank is the number of samples below it, so equal confidences are never parted
@@ -285,10 +285,10 @@ def assign_bins(sure: Tensor, bins: int, binning: str) -> Tensor:
     tensor([0, 0, 0, 1])
     """
     if binning == "mass":
-        rank = torch.searchsorted(sure.sort().values, sure)  # samples strictly below
-        return rank * bins // len(sure)
+        rank = torch.searchsorted(confidence.sort().values, confidence)  # samples strictly below
+        return rank * bins // len(confidence)
     # Rows may sum to a little over 1: bucketize puts those into the last bin, too.
-    return torch.bucketize(sure, equal_width_edges(bins, sure)[1:-1])
+    return torch.bucketize(confidence, equal_width_edges(bins, confidence)[1:-1])
 
 
 def equal_width_edges(bins: int, like: Tensor) -> Tensor:
@@ -296,18 +296,18 @@ def equal_width_edges(bins: int, like: Tensor) -> Tensor:
     return (torch.arange(bins + 1, dtype=torch.float64) / bins).to(like)
 
 
-def equal_mass_edges(sure: Tensor, place: Tensor, bins: int) -> Tensor:
+def equal_mass_edges(confidence: Tensor, index: Tensor, bins: int) -> Tensor:
     """Return edges such that bin b holds edges[b] < confidence <= edges[b + 1]; from 0 to 1."""
-    highest = sure.new_zeros(bins).scatter_reduce(0, place, sure, "amax")
-    edges = torch.cat([sure.new_zeros(1), highest.cummax(0).values])
+    highest = confidence.new_zeros(bins).scatter_reduce(0, index, confidence, "amax")
+    edges = torch.cat([confidence.new_zeros(1), highest.cummax(0).values])
     edges[-1] = 1
     return edges
 
 
-def sum_by_bin(place: Tensor, values: Tensor, bins: int) -> Tensor:
+def sum_by_bin(index: Tensor, values: Tensor, bins: int) -> Tensor:
     """Sum the values in each bin, [bins] float64."""
     wide = values.double()
-    return wide.new_zeros(bins).index_add_(0, place, wide)
+    return wide.new_zeros(bins).index_add_(0, index, wide)
 
 
 def widen(values: Tensor) -> Tensor:

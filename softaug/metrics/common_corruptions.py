@@ -53,10 +53,10 @@ def corrupt(
     num = max(1, _CHUNK_PIXELS // (images.shape[-2] * images.shape[-1]))
     parts = []
     for start in range(0, len(batch), num):
-        some = slice(start, start + num)
-        draws = _Draws(seed[some], angle[some])
-        found = function(batch[some].float() / 255, draws, settings[severity - 1])
-        parts.append((found * 255).round_().clamp_(0, 255).to(torch.uint8))
+        rows = slice(start, start + num)
+        draws = _Draws(seed[rows], angle[rows])
+        corrupted = function(batch[rows].float() / 255, draws, settings[severity - 1])
+        parts.append((corrupted * 255).round_().clamp_(0, 255).to(torch.uint8))
     return torch.cat(parts).view(images.shape)
 
 
@@ -112,8 +112,8 @@ def _glass_blur(x: Tensor, draws: _Draws, reach: float) -> Tensor:
     moved = (draws.normal(2, height, width) * reach * _unit(x)).round().long()
     rows = torch.arange(height, device=x.device)[:, None] + moved[:, 0]
     columns = torch.arange(width, device=x.device) + moved[:, 1]
-    place = rows.clamp(0, height - 1) * width + columns.clamp(0, width - 1)
-    taken = x.flatten(2).gather(2, place.view(len(x), 1, -1).expand(-1, x.shape[1], -1))
+    source = rows.clamp(0, height - 1) * width + columns.clamp(0, width - 1)
+    taken = x.flatten(2).gather(2, source.view(len(x), 1, -1).expand(-1, x.shape[1], -1))
     return _smooth(taken.view(x.shape), 0.4 * _unit(x))
 
 
@@ -136,18 +136,18 @@ def _zoom_blur(x: Tensor, draws: _Draws, most: float) -> Tensor:
 @cache
 def _zoom_matrix(edge: int, scale: float, device: str) -> Tensor:
     """Magnify a line of pixels about its middle by bilinear interpolation, [edge, edge]."""
-    place = torch.arange(edge, device=device)
-    source = (place - (edge - 1) / 2) / scale + (edge - 1) / 2
-    return (1 - (source[:, None] - place).abs()).clamp_min(0)
+    target = torch.arange(edge, device=device)
+    source = (target - (edge - 1) / 2) / scale + (edge - 1) / 2
+    return (1 - (source[:, None] - target).abs()).clamp_min(0)
 
 
 @cache
 def _smooth_matrix(edge: int, sd: float, device: str) -> Tensor:
     """Blur a line of pixels, mirrored at its ends, by a normal kernel, [edge, edge]."""
-    place = torch.arange(edge, device=device)
+    target = torch.arange(edge, device=device)
     kernel = torch.zeros(edge, edge, device=device)
-    for source in (place, -1 - place, 2 * edge - 1 - place):
-        kernel += (-((place[:, None] - source) ** 2) / (2 * sd**2)).exp()
+    for source in (target, -1 - target, 2 * edge - 1 - target):
+        kernel += (-((target[:, None] - source) ** 2) / (2 * sd**2)).exp()
     return kernel / kernel.sum(1, keepdim=True)
 
 
@@ -157,7 +157,7 @@ def _smooth(x: Tensor, sd: float) -> Tensor:
 
 
 def _offsets(reach: float, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Distances down and across from the middle of a kernel, [K, 1] and [1, K]."""
+    """Return distances down and across from the middle of a kernel, [K, 1] and [1, K]."""
     far = math.ceil(reach)
     away = torch.arange(-far, far + 1, device=x.device, dtype=x.dtype)
     return away[:, None], away[None]
@@ -261,9 +261,9 @@ def _pixelate(x: Tensor, draws: _Draws, share: float) -> Tensor:
 @cache
 def _square_matrix(edge: int, share: float, device: str) -> Tensor:
     """Average a line of pixels over equal stretches, which may cut pixels, [edge, edge]."""
-    num, place = max(1, round(share * edge)), torch.arange(edge, device=device)
+    num, pixel = max(1, round(share * edge)), torch.arange(edge, device=device)
     start = (torch.arange(num, device=device) * edge / num)[:, None]
-    inside = torch.minimum(start + edge / num, place + 1) - torch.maximum(start, place)
+    inside = torch.minimum(start + edge / num, pixel + 1) - torch.maximum(start, pixel)
     inside = inside.clamp_min(0)  # [num, edge], in pixels
     return inside.T @ inside * (num / edge)
 
@@ -311,8 +311,8 @@ def _quantize(planes: Tensor, table: str, quality: float) -> Tensor:
 @cache
 def _cosine_matrix(edge: int, device: str) -> Tensor:
     """Transform every 8 of a line of pixels, [edge, edge]: orthonormal blocks on the diagonal."""
-    place = torch.arange(8, dtype=torch.float64)
-    block = (math.pi / 8 * (place + 0.5) * place[:, None]).cos() / 2
+    index = torch.arange(8, dtype=torch.float64)
+    block = (math.pi / 8 * (index + 0.5) * index[:, None]).cos() / 2
     block[0] /= math.sqrt(2)
     return torch.kron(torch.eye(edge // 8), block.float()).to(device)
 

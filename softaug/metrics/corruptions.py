@@ -21,7 +21,7 @@ from softaug.pixels import (
 def occlude(
     images: Tensor, fraction: float, generator: Generator | None = None, fill: Fill = 0
 ) -> Tensor:
-    """Hide one square of `fraction` of the area, at a random place of each image.
+    """Hide one square of `fraction` of the area, at a random position of each image.
 
     The square lies wholly inside; where none of that area fits, it is a rectangle over the
     full short side. Sides are rounded to whole pixels. One image [C, H, W] or a batch
@@ -37,16 +37,16 @@ def occlude(
     batch = images if images.ndim == 4 else images[None]
     height, width = images.shape[-2:]
     tall, wide = patch_sides(height, width, fraction)
-    place = draw_uniforms("occlude", images, 2, purpose=0, generator=generator, key=None)
-    top = (place[:, 0] * (height - tall + 1)).long()
-    left = (place[:, 1] * (width - wide + 1)).long()
+    position = draw_uniforms("occlude", images, 2, purpose=0, generator=generator, key=None)
+    top = (position[:, 0] * (height - tall + 1)).long()
+    left = (position[:, 1] * (width - wide + 1)).long()
     top, left = send(top, images.device), send(left, images.device)
     values = make_fill("occlude", fill, batch)
     return wrap_like(erase(batch, top, left, tall, wide, values).view(images.shape), images)
 
 
 def patch_sides(height: int, width: int, fraction: float) -> tuple[int, int]:
-    """Height and width of the hidden patch, in pixels.
+    """Return height and width of the hidden patch, in pixels.
 
     >>> patch_sides(10, 10, 0.5), patch_sides(10, 40, 0.5)
     ((7, 7), (10, 20))
@@ -105,18 +105,18 @@ def add_noise(images: Tensor, sd: float, generator: Generator | None = None) -> 
     alpha, field = send(alpha, images.device), send(field, images.device)
     noisy = []
     for start in range(0, len(batch), _CHUNK):
-        some = slice(start, start + _CHUNK)
-        noisy.append(add_normal_noise(batch[some], 1.0, alpha[some], field[some]))
+        rows = slice(start, start + _CHUNK)
+        noisy.append(add_normal_noise(batch[rows], 1.0, alpha[rows], field[rows]))
     return wrap_like(torch.cat(noisy).view(images.shape), images)
 
 
 def _offsets(drawn: Tensor, height: int, width: int, share: float) -> tuple[Tensor, Tensor]:
-    """Shifts [B] that leave `share` of the area: share^t of the width, the rest of it down.
+    """Return shifts [B] that leave `share` of the area: share^t of the width, the rest of it down.
 
     With t even in 0..1: from straight across (1) to straight down (0).
     """
     most = math.floor(width * (1 - share) + 1e-9)  # more would leave less than `share` by itself
-    kept = width - (width * (1 - share ** drawn[:, 0])).round().clamp_max(most)
-    dy = height - (share * height * width / kept.clamp_min(1)).round().clamp_max(height)
+    visible_width = width - (width * (1 - share ** drawn[:, 0])).round().clamp_max(most)
+    dy = height - (share * height * width / visible_width.clamp_min(1)).round().clamp_max(height)
     signs = torch.where(drawn[:, 1:] < 0.5, -1, 1)
-    return (signs[:, 0] * (width - kept)).long(), (signs[:, 1] * dy).long()
+    return (signs[:, 0] * (width - visible_width)).long(), (signs[:, 1] * dy).long()

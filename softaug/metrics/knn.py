@@ -1,4 +1,4 @@
-"""How well features tell classes apart, without training anything on them."""
+"""How well features separate classes, without training anything on them."""
 
 import torch
 import torch.nn.functional as F
@@ -19,20 +19,20 @@ def knn_accuracy(
     k: int = 200,
     temperature: float = 0.1,
 ) -> Tensor:
-    """Share of the features [N, D] whose label wins the vote of their `k` nearest neighbours.
+    """Return the share of features [N, D] whose label wins the vote of their `k` neighbors.
 
     Near is a high cosine s to one of the training features [M, D], whose vote for its own label
     counts exp(s / temperature) (Wu et al. 2018). Of equal votes the lower class wins.
 
-    >>> known = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0]])
-    >>> asked = torch.tensor([[3.0, 1.0], [0.0, 1.0]])
-    >>> knn_accuracy(known, torch.tensor([0, 1, 1]), asked, torch.tensor([0, 0]), k=1)
+    >>> train = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0]])
+    >>> queries = torch.tensor([[3.0, 1.0], [0.0, 1.0]])
+    >>> knn_accuracy(train, torch.tensor([0, 1, 1]), queries, torch.tensor([0, 0]), k=1)
     tensor(0.5000, dtype=torch.float64)
     """
     features = check_matrix(WHO, "features", features)
     check_labels(WHO, "labels", labels, len(features))
-    found = knn_predict(train_features, train_labels, features, k, temperature)
-    return (found == labels.to(found.device)).double().mean()
+    predicted = knn_predict(train_features, train_labels, features, k, temperature)
+    return (predicted == labels.to(predicted.device)).double().mean()
 
 
 def knn_predict(
@@ -42,10 +42,10 @@ def knn_predict(
     k: int = 200,
     temperature: float = 0.1,
 ) -> Tensor:
-    """The label that wins the vote of the `k` nearest neighbours, [N]; see `knn_accuracy`.
+    """Return the label that wins the vote of the `k` nearest neighbors, [N]; see `knn_accuracy`.
 
-    >>> known = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0]])
-    >>> knn_predict(known, torch.tensor([0, 1, 1]), torch.tensor([[1.0, 3.0]]), k=2)
+    >>> train = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0]])
+    >>> knn_predict(train, torch.tensor([0, 1, 1]), torch.tensor([[1.0, 3.0]]), k=2)
     tensor([1])
     """
     train_features = check_matrix(WHO, "train_features", train_features)
@@ -60,15 +60,16 @@ def knn_predict(
     return _vote(_unit(train_features), train_labels.long(), _unit(features), k, temperature)
 
 
-def _vote(known: Tensor, labels: Tensor, asked: Tensor, k: int, temperature: float) -> Tensor:
-    """The class that wins for each of the asked features, [N]."""
-    labels, num_classes = labels.to(known.device), int(labels.max()) + 1
+def _vote(train: Tensor, labels: Tensor, queries: Tensor, k: int, temperature: float) -> Tensor:
+    """Return the class that wins for each of the features, [N]."""
+    labels, num_classes = labels.to(train.device), int(labels.max()) + 1
     winners = []
-    for part in asked.split(max(1, _MOST_SIMILARITIES // len(known))):  # type: ignore[no-untyped-call]
-        near = (part @ known.T).topk(k, dim=1)  # the nearest first
-        worth = ((near.values - near.values[:, :1]) / temperature).exp()  # never overflows
-        votes = worth.new_zeros(len(part), num_classes)
-        winners.append(votes.scatter_add_(1, labels[near.indices], worth).argmax(1))
+    for part in torch.split(queries, max(1, _MOST_SIMILARITIES // len(train))):
+        neighbors = (part @ train.T).topk(k, dim=1)  # the nearest first
+        behind = neighbors.values - neighbors.values[:, :1]  # at most 0: exp never overflows
+        weights = (behind / temperature).exp()
+        votes = weights.new_zeros(len(part), num_classes)
+        winners.append(votes.scatter_add_(1, labels[neighbors.indices], weights).argmax(1))
     return torch.cat(winners)
 
 
