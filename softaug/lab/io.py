@@ -75,12 +75,12 @@ def read_json(path: Path, who: str, remedy: str = "") -> Any:
 
 @contextmanager
 def silent_stderr() -> Iterator[None]:
-    """Nothing reaches standard error inside, not even from C++; Python's errors still rise."""
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
+    """Discard standard error inside, even that of C++; Python's errors still rise."""
+    stderr, devnull = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, 2)
     try:
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
+        os.dup2(stderr, 2)
+        os.close(stderr)
+        os.close(devnull)

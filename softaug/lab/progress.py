@@ -17,7 +17,7 @@ def print_plain(console: Console, text: str) -> None:
 
 @contextmanager
 def progress(console: Console, total: int, unit: str, before: int = 0) -> Iterator[Show]:
-    """Yield `show(done, note)`, to be called as often as one likes.
+    """Yield `show(done, note)`, which may be called at any rate.
 
     A bar has rate and time left. Without a terminal, each new note is a line. `before` was
     done already: it does not count for the rate.

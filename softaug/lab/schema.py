@@ -83,10 +83,10 @@ def read(path: Path, model: type[R]) -> R:
         del content["schema"]
         content["schema_version"] = SCHEMA_VERSION
     if isinstance(content, dict) and content.get("schema_version") != SCHEMA_VERSION:
-        found = content.get("schema_version")
-        age = "a later" if isinstance(found, int) and found > SCHEMA_VERSION else "an earlier"
+        version = content.get("schema_version")
+        age = "a later" if isinstance(version, int) and version > SCHEMA_VERSION else "an earlier"
         rule = f"the file must have schema_version {SCHEMA_VERSION}"
-        refuse(str(path), rule, f"{found}: it was written by {age} version", remedy)
+        refuse(str(path), rule, f"{version}: it was written by {age} version", remedy)
     try:
         return model.model_validate_json(to_json(content, inf_nan_mode="constants"))
     except ValidationError as invalid:
@@ -290,8 +290,8 @@ class MetricSpec(Record):
         >>> MetricSpec(key="error", label="Error, %").format_signed(0.01)
         '+1.00'
         """
-        shown = self.format(value)
-        return shown if value < 0 or float(shown) == 0 else f"+{shown}"
+        text = self.format(value)
+        return text if value < 0 or float(text) == 0 else f"+{text}"
 
 
 class MetricValue(MetricSpec):
@@ -305,7 +305,7 @@ class MetricValue(MetricSpec):
 
 
 class ReliabilityBins(Record):
-    """Bins of predicted confidence; what an empty bin says of it does not count."""
+    """Bins of predicted confidence; those of an empty bin are not used."""
 
     edges: list[float]
     count: list[Count]
@@ -350,8 +350,8 @@ class SetMetrics(Record):
     @property
     def bins(self) -> tuple[list[float], list[float], int]:
         """Where bins of confidence end; those of two evaluations must agree."""
-        found = self.reliability
-        return found.before.edges, found.after.edges, len(self.histogram.right)
+        pair = self.reliability
+        return pair.before.edges, pair.after.edges, len(self.histogram.right)
 
 
 class PerClass(Record):
@@ -398,7 +398,7 @@ class OccludedExamples(Record):
 
 
 class Examples(Record):
-    """Test images with what the network says of them."""
+    """Test images with the network's predictions."""
 
     whole: list[Example]
     occluded: list[OccludedExamples]
@@ -491,19 +491,21 @@ class Evaluation(ResultFile):
         whole, occluded = self.examples.whole, self.examples.occluded
         labels = [example.label for example in whole]
         _need(all(label < num for label in labels), f"labels must be in 0..{num - 1}", labels)
-        for image in [*whole, *(image for one in occluded for image in one.images)]:
+        for image in [*whole, *(image for level in occluded for image in level.images)]:
             classes = [answer[0] for answer in image.answers]
             good = all(number < num for number in classes)
             _need(good, f"classes of answers must be in 0..{num - 1}", classes)
-        most = max((len(one.images) for one in occluded), default=0)
+        most = max((len(level.images) for level in occluded), default=0)
         _need(most <= len(whole), "occluded images must be the first of the whole ones", most)
         return self
 
 
 def _need_calibration(specs: Sequence[MetricSpec], evaluation: Evaluation) -> None:
     """Refuse an evaluation that lacks a calibration metric for any of its sets."""
-    for name, found in evaluation.test_sets.items():
-        missing = [s.key for s in specs if s.key not in found.before or s.key not in found.after]
+    for name, metrics in evaluation.test_sets.items():
+        missing = [
+            s.key for s in specs if s.key not in metrics.before or s.key not in metrics.after
+        ]
         rule = f"test set {name!r} must hold every calibration metric before and after scaling"
         _need(not missing, rule, f"no {', '.join(missing)}")
 
@@ -549,7 +551,7 @@ class Comparison(ResultFile):
     @property
     def shared_sets(self) -> list[str]:
         """Sets of images that every evaluation was measured on, the split first."""
-        every = [one.test_sets for arm in self.arms for one in arm.evaluations]
+        every = [evaluation.test_sets for arm in self.arms for evaluation in arm.evaluations]
         return [name for name in every[0] if all(name in sets for sets in every)]
 
     @model_validator(mode="after")
@@ -562,8 +564,8 @@ class Comparison(ResultFile):
             num = len(arm.evaluations)
             _need(len(arm.seeds) == num, f"arm {arm.name!r} must have {num} seeds", arm.seeds)
             for key in keys:
-                known, values = list(arm.estimates), arm.values.get(key, [])
-                _need(key in known, f"estimates of {arm.name!r} must hold {key}", known)
+                keys, values = list(arm.estimates), arm.values.get(key, [])
+                _need(key in keys, f"estimates of {arm.name!r} must hold {key}", keys)
                 rule = f"values of {key} of {arm.name!r} must be {num} numbers"
                 _need(len(values) == num, rule, values)
             for evaluation in arm.evaluations:
@@ -649,8 +651,8 @@ class CollectedCell(Record):
     def _check(self) -> "CollectedCell":
         done = self.state in ("complete", "partial")
         _need(not done or self.ours is not None, f"a {self.state} cell must have ours", None)
-        known = self.state != "diverged" or self.diverged is not None
-        _need(known, "a diverged cell must say which seeds", None)
+        explained = self.state != "diverged" or self.diverged is not None
+        _need(explained, "a diverged cell must say which seeds", None)
         return self
 
 
@@ -735,8 +737,8 @@ class CollectedTable(ResultFile):
         _need(part is None or bool(getattr(self, part or "rows")), f"{part} must be there", [])
         labels = [row.label for row in self.rows]
         for row in self.rows:
-            known = row.baseline is None or row.baseline in labels
-            _need(known, f"baseline of {row.label!r} must be the label of a row", row.baseline)
+            exists = row.baseline is None or row.baseline in labels
+            _need(exists, f"baseline of {row.label!r} must be the label of a row", row.baseline)
         names = self.labels or self.runs
         good = len(set(names)) == len(names) == len(self.runs)
         _need(good, "labels must be one for each of the runs, all different", names)

@@ -45,10 +45,10 @@ def fit_table(fits: Mapping[str, OperationFit], whole: float) -> Table:
     table.add_column("operation", no_wrap=True)  # never cut, however narrow the terminal
     for head in ("loss", "k", "misfit", "right at full, %"):
         table.add_column(head, justify="right")
-    for name, found in fits.items():
-        loss = _with_error(found.loss, found.loss_error)
-        k = _with_error(found.common_k, found.k_error)
-        table.add_row(name, loss, k, f"{found.misfit:.3f}", f"{100 * found.accuracy[-1]:.1f}")
+    for name, fitted in fits.items():
+        loss = _with_error(fitted.loss, fitted.loss_error)
+        k = _with_error(fitted.common_k, fitted.k_error)
+        table.add_row(name, loss, k, f"{fitted.misfit:.3f}", f"{100 * fitted.accuracy[-1]:.1f}")
     return table
 
 
@@ -88,12 +88,12 @@ def draw_fit(axes: Axes, name: str, fit: OperationFit, edge: int) -> None:
     bars = [2 * error for error in fit.retained_error]
     axes.errorbar(fit.x, fit.retained, bars, fmt="o", ms=3, lw=1, label="measured, ± 2 s.e.")
     axes.set(xlim=(0, 1.03), ylim=(-0.05, 1.1))
-    told = "table" if is_table else f"loss {fit.loss:.2f}, k {fit.common_k:.2f}"
-    axes.set_title(f"{name}: {told}", loc="left", fontsize=8.5)
+    parameters = "table" if is_table else f"loss {fit.loss:.2f}, k {fit.common_k:.2f}"
+    axes.set_title(f"{name}: {parameters}", loc="left", fontsize=8.5)
 
 
 def naive_retained(name: str, x: torch.Tensor, edge: int) -> torch.Tensor:
-    """Return what the crop's rule says of an operation, for square images."""
+    """Return the share that the crop's rule retains after an operation, for square images."""
     curve: AnyCurve = CROP_RULE if name == CROP else NAIVE[name]
     if name == CROP or curve.of == "strength":
         return curve(x)
@@ -125,7 +125,7 @@ def fit(
     measured = measure(subject, options, console)
     fits = fit_all(measured, per_class)
     if table:
-        fits = {name: as_table(found) for name, found in fits.items()}
+        fits = {name: as_table(fitted) for name, fitted in fits.items()}
     whole = float(measured.accuracy(measured.whole).mean())
     about = {
         **_describe_making(),
@@ -133,9 +133,9 @@ def fit(
         "fill": {"crop": list(subject.fill), "operations": OPERATION_FILL},
         "draws": options.draws,
         "accuracy": round(whole, 4),
-        "points": {name: found.about() for name, found in fits.items()},
+        "points": {name: fitted.about() for name, fitted in fits.items()},
     }
-    write_curves(out, {name: found.curve for name, found in fits.items()}, about)
+    write_curves(out, {name: fitted.curve for name, fitted in fits.items()}, about)
     edge = int(subject.source.fetch(torch.tensor([0])).shape[-1])
     draw_overview(fits, edge, out.with_suffix(".png"))
     console.print(fit_table(fits, whole))

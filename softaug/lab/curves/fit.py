@@ -16,7 +16,7 @@ from softaug.lab.evaluation.stats import bootstrap_interval
 from softaug.transforms.curves import AnyCurve, Curve, TableCurve
 
 LEAST_K, MOST_K = 0.25, 16.0
-_STEPS = 65  # places of the grid over k in each round
+_STEPS = 65  # points of the grid over k in each round
 _ROUNDS = 5  # each looks 32 times closer: 64 / 2**25 of the range at the end
 
 
@@ -41,66 +41,66 @@ def retained_share(accuracy: Tensor, whole: Tensor, chance: float) -> Tensor:
 def binomial_error(accuracy: Tensor, num: Tensor | int) -> Tensor:
     """Return the standard error of an accuracy over `num` images; it is never 0.
 
-    As if one more were right and one more wrong.
+    It is that of one more correct and one more wrong answer.
     """
     share = (accuracy * num + 1) / (num + 2)
     return (share * (1 - share) / (num + 2)).sqrt()
 
 
-def fit_power(x: Tensor, kept: Tensor, weight: Tensor, loss: float | None = None) -> Fitted:
-    """Fit a curve to the shares `kept` [..., L] at `x` [L], by weighted least squares.
+def fit_power(x: Tensor, retained: Tensor, weight: Tensor, loss: float | None = None) -> Fitted:
+    """Fit a curve to the shares `retained` [..., L] at `x` [L], by weighted least squares.
 
     `loss` is in 0..1, or as given; k is in 0.25..16, and 1 where nothing is lost, which any
-    k would fit. For a k the best loss is known, so only k is searched for: on a grid over
+    k would fit. For a k the best loss has a closed form, so only k is searched for: on a grid over
     its logarithm, which then closes in, the same way every time.
 
     >>> x = torch.tensor([0.25, 0.5, 0.75, 1.0])
-    >>> found = fit_power(x, 1 - 0.5 * x**2, weight=torch.ones(4))
-    >>> round(float(found.loss), 4), round(float(found.k), 4)
+    >>> fitted = fit_power(x, 1 - 0.5 * x**2, weight=torch.ones(4))
+    >>> round(float(fitted.loss), 4), round(float(fitted.k), 4)
     (0.5, 2.0)
     """
-    x, kept, weight = x.double(), kept.double(), weight.double()
-    low = kept.new_full(kept.shape[:-1], math.log(LEAST_K))
+    x, retained, weight = x.double(), retained.double(), weight.double()
+    low = retained.new_full(retained.shape[:-1], math.log(LEAST_K))
     high = torch.full_like(low, math.log(MOST_K))
     steps = torch.linspace(0, 1, _STEPS, dtype=torch.float64)
     for _ in range(_ROUNDS):
         powers = low[..., None] + (high - low)[..., None] * steps  # [..., K]
-        miss, _ = _misses(x, kept, weight, powers.exp(), loss)
+        miss, _ = _misses(x, retained, weight, powers.exp(), loss)
         best = miss.argmin(-1, keepdim=True)
         low = powers.gather(-1, (best - 1).clamp_min(0))[..., 0]
         high = powers.gather(-1, (best + 1).clamp_max(_STEPS - 1))[..., 0]
     k = powers.exp().gather(-1, best)
-    _, found = _misses(x, kept, weight, k, loss)
-    lost = found[..., 0]
+    _, losses = _misses(x, retained, weight, k, loss)
+    lost = losses[..., 0]
     return Fitted(lost, torch.where(lost > 0, k[..., 0], 1.0))
 
 
-def level_weights(x: Tensor, kept: Tensor, error: Tensor, loss: float | None = None) -> Tensor:
+def level_weights(x: Tensor, retained: Tensor, error: Tensor, loss: float | None = None) -> Tensor:
     """Return weights [..., L] of levels whose shares have the standard errors `error` [..., L].
 
     1 / (error^2 + misfit^2). Errors are least near chance: with many images those levels alone
     would decide, though no curve of the family goes through all points. So what an evenly
     weighted fit misses them by, beyond their errors, counts as an error of each.
     """
-    even = fit_power(x, kept, torch.ones_like(kept), loss)
-    missed = kept - (1 - even.loss[..., None] * x ** even.k[..., None])
+    even = fit_power(x, retained, torch.ones_like(retained), loss)
+    residual = retained - (1 - even.loss[..., None] * x ** even.k[..., None])
     freedom = max(1, len(x) - (2 if loss is None else 1))
-    excess = (missed**2).sum(-1) / freedom - (error**2).mean(-1)
+    excess = (residual**2).sum(-1) / freedom - (error**2).mean(-1)
     return 1 / (error**2 + excess.clamp_min(0)[..., None])
 
 
 def _misses(
-    x: Tensor, kept: Tensor, weight: Tensor, k: Tensor, loss: float | None
+    x: Tensor, retained: Tensor, weight: Tensor, k: Tensor, loss: float | None
 ) -> tuple[Tensor, Tensor]:
     """Return weighted squares [..., K] for each of the k [..., K], and the best loss for it."""
     curve = x ** k[..., None]  # [..., K, L]
-    gone, weight = (1 - kept)[..., None, :], weight[..., None, :]
+    removed, weight = (1 - retained)[..., None, :], weight[..., None, :]
     if loss is None:
-        best = (weight * curve * gone).sum(-1) / (weight * curve**2).sum(-1)
+        best = (weight * curve * removed).sum(-1) / (weight * curve**2).sum(-1)
         best = best.clamp(0, 1)
     else:
         best = torch.full_like(k, loss)
-    return (weight * (gone - best[..., None] * curve) ** 2).sum(-1), best
+    return (weight * (removed - best[..., None] * curve) ** 2).sum(-1), best
 
 
 class ClassRates(NamedTuple):
@@ -111,7 +111,7 @@ class ClassRates(NamedTuple):
     num: Tensor  # [C], its own images
 
     @property
-    def known(self) -> Tensor:
+    def net_hits(self) -> Tensor:
         """Hits minus false alarms: 0 for a network that ignores the image.
 
         One that recognizes the share q of all images and predicts class c for the share g of the
@@ -122,7 +122,7 @@ class ClassRates(NamedTuple):
 
     @property
     def error(self) -> Tensor:
-        """Standard error of `known`."""
+        """Standard error of `net_hits`."""
         others = self.num.sum() - self.num
         hit = binomial_error(self.hit, self.num[:, None])
         return hit.hypot(binomial_error(self.false_alarm, others[:, None]))
@@ -137,43 +137,43 @@ def class_rates(predicted: Tensor, labels: Tensor, num_classes: int) -> ClassRat
     """
     num = torch.bincount(labels, minlength=num_classes)
     shape = (num_classes, predicted.shape[1])
-    given, right = (torch.zeros(shape, dtype=torch.float64) for _ in range(2))
+    predictions, correct = (torch.zeros(shape, dtype=torch.float64) for _ in range(2))
     for once in predicted.long().unbind(2):  # [N, F], of one run in one draw
-        given.scatter_add_(0, once, torch.ones_like(once).double())
-        right.index_add_(0, labels, (once == labels[:, None]).double())
+        predictions.scatter_add_(0, once, torch.ones_like(once).double())
+        correct.index_add_(0, labels, (once == labels[:, None]).double())
     own, others = (count.clamp_min(1)[:, None] for count in (num, len(labels) - num))
     repeats = predicted.shape[2]
-    return ClassRates(right / repeats / own, (given - right) / repeats / others, num)
+    return ClassRates(correct / repeats / own, (predictions - correct) / repeats / others, num)
 
 
 def fit_classes(x: Tensor, rates: ClassRates, common: Fitted, weight: Tensor) -> Tensor:
     """Fit a k to each class [C], from its rates on whole images and at `x` [L].
 
-    What is retained of a class is `ClassRates.known` there as a share of that on whole images.
+    What is retained of a class is `ClassRates.net_hits` there as a share of that on whole images.
     The loss and the `weight` of each level [L] are those of the common fit. Own
     values of log k are taken as normal around log of the common k, with a variance between
     classes that is what their spread exceeds their errors by (the method of moments); each is
     then moved toward the common one by the share that its error has of both variances
     (empirical Bayes). A class without images, or one that is not recognized even whole, has
-    the common k; one with very many keeps its own.
+    the common k; one with very many has its own.
     """
-    whole, corrupted = rates.known[:, :1], rates.known[:, 1:]
-    sure = (rates.num > 0) & (whole[:, 0] > 0)
+    whole, corrupted = rates.net_hits[:, :1], rates.net_hits[:, 1:]
+    recognized = (rates.num > 0) & (whole[:, 0] > 0)
     start = common.k.log()
-    if not bool(sure.any()) or float(common.loss) == 0:
+    if not bool(recognized.any()) or float(common.loss) == 0:
         return common.k.expand(len(rates.num)).clone()
-    kept = (corrupted[sure] / whole[sure]).clamp(0, 1)
-    sd = rates.error[sure, 1:] / whole[sure]
-    k = fit_power(x, kept, weight, float(common.loss)).k
+    retained = (corrupted[recognized] / whole[recognized]).clamp(0, 1)
+    sd = rates.error[recognized, 1:] / whole[recognized]
+    k = fit_power(x, retained, weight, float(common.loss)).k
     slope = float(common.loss) * k[:, None] * x ** k[:, None] * x.log()  # of the curve, by log k
     steep = (weight * slope**2).sum(1).clamp_min(1e-300)
     # All levels are of the same images: their errors add up as if they were wholly correlated.
     error = (weight * slope.abs() * sd).sum(1) / steep
-    away, sureness = k.log() - start, error**-2
-    excess = (sureness * away**2).sum() - len(away)
-    between = (excess / sureness.sum()).clamp_min(0)  # variance between classes
+    deviation, precision = k.log() - start, error**-2
+    excess = (precision * deviation**2).sum() - len(deviation)
+    between = (excess / precision.sum()).clamp_min(0)  # variance between classes
     shrunk = start.repeat(len(rates.num))
-    shrunk[sure] += away * between / (between + error**2)
+    shrunk[recognized] += deviation * between / (between + error**2)
     return shrunk.exp()
 
 
@@ -185,7 +185,7 @@ NUM_RESAMPLES = 200
 class OperationFit(NamedTuple):
     """The curve of an operation and the points that it was fitted to.
 
-    Standard errors are over images: they say nothing of other seeds. That of a parameter at a
+    Standard errors are over images, not over seeds. That of a parameter at a
     bound of its range is None: resamples stay there, which is no certainty.
     """
 
@@ -203,8 +203,8 @@ class OperationFit(NamedTuple):
 
     def about(self) -> dict[str, Any]:
         """Return everything but the curve, rounded, for the result file."""
-        found = {name: value for name, value in self._asdict().items() if name != "curve"}
-        return {k: None if v is None else np.round(v, 4).tolist() for k, v in found.items()}
+        values = {name: value for name, value in self._asdict().items() if name != "curve"}
+        return {k: None if v is None else np.round(v, 4).tolist() for k, v in values.items()}
 
 
 def fit_all(measured: Measured, per_class: bool) -> dict[str, OperationFit]:
@@ -219,15 +219,15 @@ def fit_all(measured: Measured, per_class: bool) -> dict[str, OperationFit]:
 
 def fit_operation(measured: Measured, name: str, per_class: bool) -> OperationFit:
     """Fit the curve of one operation; a crop's ends at chance, as a blank image shows nothing."""
-    whole, right = (measured.accuracy(a) for a in (measured.whole, measured.corrupted[name]))
-    rows = torch.cat([whole, right], dim=1)  # [N, 1 + L]
+    whole, correct = (measured.accuracy(a) for a in (measured.whole, measured.corrupted[name]))
+    rows = torch.cat([whole, correct], dim=1)  # [N, 1 + L]
     fit = partial(_fit, measured, loss=1.0 if name == CROP else None)
-    found, weight = fit(rows.mean(0, keepdim=True))
-    common = Fitted(found.loss[0], found.k[0])
+    fitted, weight = fit(rows.mean(0, keepdim=True))
+    common = Fitted(fitted.loss[0], fitted.k[0])
     powers = _fit_each_class(measured, name, common, weight[0]) if per_class else None
-    kept, kept_error = _points(measured.chance, whole, right)
+    retained, retained_error = _points(measured.chance, whole, correct)
     loss, k = float(common.loss), float(common.k)
-    # Where nothing is lost, k says nothing.
+    # Where nothing is lost, k has no effect.
     at_bound = not loss or any(math.isclose(k, end, rel_tol=1e-6) for end in (LEAST_K, MOST_K))
     of = "visible" if name == CROP else "strength"
     return OperationFit(
@@ -236,12 +236,12 @@ def fit_operation(measured: Measured, name: str, per_class: bool) -> OperationFi
         k,
         None if loss in (0, 1) else _error(rows, lambda means: fit(means)[0].loss),
         None if at_bound else _error(rows, lambda means: fit(means)[0].k),
-        _misfit(1 - loss * measured.x**k, kept),
+        _misfit(1 - loss * measured.x**k, retained),
         measured.x.tolist(),
-        right.mean(0).tolist(),
-        _standard_error(right).tolist(),
-        kept.tolist(),
-        kept_error.tolist(),
+        correct.mean(0).tolist(),
+        _standard_error(correct).tolist(),
+        retained.tolist(),
+        retained_error.tolist(),
     )
 
 
@@ -253,19 +253,19 @@ def as_table(fit: OperationFit) -> OperationFit:
     weights = [max(error, _LEAST_ERROR) ** -2 for error in fit.retained_error]
     fitted = isotonic_regression(fit.retained, sample_weight=weights, increasing=False)
     shares = [round(share, 4) for share in fitted.clip(0, 1).tolist()]
-    lost = (0.0, *(round(place, 6) for place in fit.x))
+    lost = (0.0, *(round(position, 6) for position in fit.x))
     curve = TableCurve(fit.curve.of, lost, (1.0, *shares))
-    x, kept = (torch.tensor(values, dtype=torch.float64) for values in (fit.x, fit.retained))
-    return fit._replace(curve=curve, misfit=_misfit(curve(x), kept))
+    x, retained = (torch.tensor(values, dtype=torch.float64) for values in (fit.x, fit.retained))
+    return fit._replace(curve=curve, misfit=_misfit(curve(x), retained))
 
 
 def _fit(measured: Measured, means: Tensor, loss: float | None) -> tuple[Fitted, Tensor]:
     """Fit curves to means [R, 1 + L], of whole and corrupted images; return levels' weights too."""
     whole, corrupted = means[:, :1], means[:, 1:]
-    kept = retained_share(corrupted, whole, measured.chance)
+    retained = retained_share(corrupted, whole, measured.chance)
     error = binomial_error(corrupted, len(measured.labels)) / (whole - measured.chance)
-    weight = level_weights(measured.x, kept, error, loss)
-    return fit_power(measured.x, kept, weight, loss), weight
+    weight = level_weights(measured.x, retained, error, loss)
+    return fit_power(measured.x, retained, weight, loss), weight
 
 
 def _fit_each_class(
@@ -278,18 +278,18 @@ def _fit_each_class(
     return tuple(round(k, 4) for k in fit_classes(measured.x, rates, common, weight).tolist())
 
 
-def _misfit(curve: Tensor, kept: Tensor) -> float:
-    return float(((kept - curve) ** 2).mean().sqrt())
+def _misfit(curve: Tensor, retained: Tensor) -> float:
+    return float(((retained - curve) ** 2).mean().sqrt())
 
 
-def _points(chance: float, whole: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+def _points(chance: float, whole: Tensor, correct: Tensor) -> tuple[Tensor, Tensor]:
     """Return what is retained at each level, unclipped, and its standard error, [L].
 
     Whole and corrupted images are the same ones, so that their errors partly cancel.
     """
-    knows = whole.mean() - chance
-    kept = (right.mean(0) - chance) / knows
-    return kept, _standard_error((right - kept * whole) / knows)
+    gain = whole.mean() - chance
+    retained = (correct.mean(0) - chance) / gain
+    return retained, _standard_error((correct - retained * whole) / gain)
 
 
 def _standard_error(rows: Tensor) -> Tensor:
@@ -299,5 +299,5 @@ def _standard_error(rows: Tensor) -> Tensor:
 
 def _error(rows: Tensor, statistic: Callable[[Tensor], Tensor]) -> float:
     """Return half of the interval that holds 68 % of the values in resamples of the images."""
-    found = bootstrap_interval(rows, statistic, level=ONE_ERROR, num_resamples=NUM_RESAMPLES)
-    return (found.high - found.low) / 2
+    interval = bootstrap_interval(rows, statistic, level=ONE_ERROR, num_resamples=NUM_RESAMPLES)
+    return (interval.high - interval.low) / 2

@@ -122,7 +122,7 @@ class MeasureOptions(ImageOptions):
 
     def strengths(self) -> list[float]:
         """Return the levels in ascending order, the last one 1."""
-        return [place / self.levels for place in range(1, self.levels + 1)]
+        return [level / self.levels for level in range(1, self.levels + 1)]
 
 
 class Measured(NamedTuple):
@@ -154,8 +154,8 @@ def measure(subject: Subject, options: MeasureOptions, console: Console) -> Meas
             draws = range(count_draws(name, options.draws))
             levels = []
             for x in options.strengths():
-                shown = [corrupt(name, images, x, draw, first, subject.fill) for draw in draws]
-                levels.append(torch.cat([predict_classes(subject, i) for i in shown], dim=1))
+                versions = [corrupt(name, images, x, draw, first, subject.fill) for draw in draws]
+                levels.append(torch.cat([predict_classes(subject, i) for i in versions], dim=1))
             parts.append(torch.stack(levels, dim=1))  # [B, L, A]
     return Measured(
         len(subject.class_names),
@@ -197,8 +197,8 @@ def corrupt(
     `first` is the number of the first image: images take turns in the two directions.
     """
     if name == CROP:
-        places = Generator().manual_seed(derive_seed(draw, round(1e6 * x), first))
-        return shift_images(images, 1 - x, generator=places, fill=tuple(crop_fill))
+        generator = Generator().manual_seed(derive_seed(draw, round(1e6 * x), first))
+        return shift_images(images, 1 - x, generator=generator, fill=tuple(crop_fill))
     turn = (torch.arange(len(images)) + first + draw) % 2
     return apply_operation(name, images, x * (1 - 2 * turn.double()), fill=OPERATION_FILL)
 
@@ -212,8 +212,8 @@ def mean_guesses(subject: Subject, visible: float, console: Console) -> Tensor:
     num_classes = len(subject.class_names)
     total = torch.zeros(num_classes, num_classes, dtype=torch.float64)
     for images, labels, first in _batches(subject, console):
-        places = Generator().manual_seed(derive_seed(first))
-        cropped = shift_images(images, visible, generator=places, fill=subject.fill)
+        generator = Generator().manual_seed(derive_seed(first))
+        cropped = shift_images(images, visible, generator=generator, fill=subject.fill)
         for run in subject.runs:
             total.index_add_(0, labels, run.predict(cropped).cpu().double().softmax(1))
     count = torch.bincount(subject.source.labels, minlength=num_classes) * len(subject.runs)

@@ -85,8 +85,8 @@ def _describe_dataset(name: str, data_dir: Path | None, decode: bool, console: C
 def _warn_of_few(counts: dict[str, int], console: Console) -> None:
     few = [f"{name} ({num})" for name, num in counts.items() if num < FEW]
     if few:
-        words = f"FEW: classes of less than {FEW} training images: {format_list(few)}"
-        console.print(words, markup=False)
+        text = f"FEW: classes of less than {FEW} training images: {format_list(few)}"
+        console.print(text, markup=False)
 
 
 Sizes = list[tuple[int, int]]  # width and height of each image, upright

@@ -78,11 +78,11 @@ class CifarRelease(Release):
         num = DATASETS[self.name].num_classes[kind]
         if not path.is_file():
             return FileCheck(path, "no such file", f"{num} class names")
-        # Of the words alone: releases differ in how many line ends follow the last name.
-        words = path.read_bytes().split()
-        content = b"\n".join(words)
+        # Of the names alone: releases differ in how many line ends follow the last one.
+        names = path.read_bytes().split()
+        content = b"\n".join(names)
         official = hashlib.sha256(content).hexdigest() == self.names_sha256[kind]
-        error = "" if official else NOT_OFFICIAL if len(words) == num else f"{len(words)} names"
+        error = "" if official else NOT_OFFICIAL if len(names) == num else f"{len(names)} names"
         return FileCheck(path, error, f"{num} class names", content)
 
     def fetch(self, root: Path, console: Console) -> None:
@@ -162,12 +162,12 @@ def read_cifar(name: str, options: ReadOptions) -> ImageData:
     """
     release = RELEASES[name]
     checks = release.check_files(release.locate(options.data_dir))
-    found = read_checked(checks, release.how_to_get(options.data_dir))
+    contents = read_checked(checks, release.how_to_get(options.data_dir))
     train, test = (
-        _parse_records(b"".join(found[file] for file in files), release, options.labels)
+        _parse_records(b"".join(contents[file] for file in files), release, options.labels)
         for files in (release.train, release.test)
     )
-    names = found[release.names[options.labels]].decode().split()
+    names = contents[release.names[options.labels]].decode().split()
     return ImageData(train, test, tuple(names))
 
 

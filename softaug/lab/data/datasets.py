@@ -33,7 +33,7 @@ class ReadOptions(NamedTuple):
 
 @dataclass(frozen=True)
 class Dataset:
-    """What is known of a data set before it is read."""
+    """The description of a data set that has not been read."""
 
     reader: str  # "module.function" in softaug.lab.data
     citation: str
@@ -119,8 +119,8 @@ def is_files(name: str) -> bool:
 def find_release(name: str) -> "Release | None":
     """Return the official files of a data set that is downloaded: its reader's module has it."""
     module = find_dataset("data", name).reader.partition(".")[0]
-    found: Release | None = import_object(f"{module}.RELEASES", {}).get(name)
-    return found
+    release: Release | None = import_object(f"{module}.RELEASES", {}).get(name)
+    return release
 
 
 def import_object(path: str, *default: Any) -> Any:

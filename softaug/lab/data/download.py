@@ -1,4 +1,4 @@
-"""Official releases: download with resume, check every file, put all of them in place at once."""
+"""Official releases: download with resume, check every file, install all of them at once."""
 
 import errno
 import shutil
@@ -38,14 +38,14 @@ class FileCheck(NamedTuple):
 
 def read_checked(checks: Iterable[FileCheck], remedy: str) -> dict[str, bytes]:
     """Return the content of files by name; warn of those that can be read but are not official."""
-    found = {}
+    contents = {}
     for path, error, holds, content in checks:
         if error == NOT_OFFICIAL:
             warnings.warn(f"data: {path} differs from the official release (sha256)", stacklevel=2)
         elif error:
             refuse("data", f"{path} must hold {holds}", error, remedy)
-        found[path.name.removesuffix(".gz")] = content
-    return found
+        contents[path.name.removesuffix(".gz")] = content
+    return contents
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +146,7 @@ def download(
 ) -> None:
     """Complete the file `part`, asking only for the bytes it lacks; delete it if it is wrong.
 
-    All bytes that came are kept if the network fails; `by_hand` says what the user can do then.
+    All bytes received are saved if the network fails; `by_hand` says what the user can do then.
     """
     have = part.stat().st_size if part.exists() else 0
     try:

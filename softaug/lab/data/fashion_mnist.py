@@ -154,8 +154,8 @@ def read_fashion_mini(name: str, options: ReadOptions) -> ImageData:
 
 
 def _read_files(files: tuple[IdxFile, ...], folder: Path, remedy: str) -> ImageData:
-    found = read_checked((file.check(file.path(folder)) for file in files), remedy)
-    arrays = [parse_idx(found[file.name], file.shape) for file in files]
+    contents = read_checked((file.check(file.path(folder)) for file in files), remedy)
+    arrays = [parse_idx(contents[file.name], file.shape) for file in files]
     train, test = (_to_images(*arrays[start : start + 2]) for start in (0, 2))
     return ImageData(train, test, CLASS_NAMES)
 

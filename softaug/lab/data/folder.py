@@ -121,8 +121,8 @@ def open_folder(
     if test is None:
         return ImageData(train_images, None, tuple(names))
     if differing := sorted({*names} ^ {*list_classes(test)}):
-        words = [f"{'no' if name in names else 'also'} {name}" for name in differing[:5]]
-        refuse("folder", f"{test} must have the same classes as train", ", ".join(words))
+        listed = [f"{'no' if name in names else 'also'} {name}" for name in differing[:5]]
+        refuse("folder", f"{test} must have the same classes as train", ", ".join(listed))
     return ImageData(train_images, _list_images(test, names, *settings), tuple(names))
 
 
@@ -220,7 +220,7 @@ def check_files(source: Source) -> None:
 def read_imagenet(name: str, options: ReadOptions) -> ImageData:
     """Read "imagenet" or "imagenette" from its folder in `data_root`; see `open_folder`.
 
-    Labels are the places of the WordNet numbers in their order, as torchvision's are.
+    Labels are indices of the sorted WordNet numbers, as torchvision's are.
     """
     root, num = data_root(options.data_dir).absolute() / name, DATASETS[name].num_classes["fine"]
     remedy = DATASETS[name].how_to_get.format(path=root)

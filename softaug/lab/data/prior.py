@@ -44,11 +44,11 @@ def read_prior(source: str, class_names: Sequence[str]) -> Tensor:
     """
     if source == COARSE:
         return coarse_prior(class_names).float()
-    found = read(Path(source), PriorFile)
-    if found.class_names != list(class_names) or len(found.rows) != len(class_names):
+    prior = read(Path(source), PriorFile)
+    if prior.class_names != list(class_names) or len(prior.rows) != len(class_names):
         rule = f"the prior must be for the data's {len(class_names)} classes, in order"
-        refuse(source, rule, ", ".join(found.class_names[:5]), found.remedy)
-    table = torch.tensor(found.rows, dtype=torch.float64)
+        refuse(source, rule, ", ".join(prior.class_names[:5]), prior.remedy)
+    table = torch.tensor(prior.rows, dtype=torch.float64)
     return (table / table.sum(1, keepdim=True)).float()
 
 

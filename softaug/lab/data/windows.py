@@ -26,7 +26,7 @@ class WindowBatch(NamedTuple):
 
     images: Tensor  # [n, 3, size, size] uint8
     params: WindowParams  # of these n
-    rows: Tensor  # [n] int64, their places among the files that were asked for
+    rows: Tensor  # [n] int64, their indices among the requested files
     unreadable: tuple[str, ...]  # "PATH: reason" for each that was skipped
 
 
@@ -55,8 +55,8 @@ def read_windows(paths: Sequence[str], crop: WindowCrop, key: DrawKey, skip: boo
     rows: list[int] = []
     drawn: list[list[Tensor]] = []
     for start in range(0, len(paths), MAX_OPEN):
-        asked = range(start, min(start + MAX_OPEN, len(paths)))
-        opened = {row: try_read(paths[row], errors, open_image, paths[row]) for row in asked}
+        chunk = range(start, min(start + MAX_OPEN, len(paths)))
+        opened = {row: try_read(paths[row], errors, open_image, paths[row]) for row in chunk}
         files = {row: file for row, file in opened.items() if file is not None}
         if not files:
             continue

@@ -115,7 +115,10 @@ def _check_same_images(evaluations: Sequence[Evaluation]) -> None:
     for other in evaluations[1:]:
         same = _describe_images(other) == _describe_images(first)
         if not same or other.class_names != first.class_names:
-            got = " and ".join(f"{one.name} ({_describe_images(one)})" for one in (other, first))
+            got = " and ".join(
+                f"{evaluation.name} ({_describe_images(evaluation)})"
+                for evaluation in (other, first)
+            )
             refuse("compare", "runs must be measured on the same images", got)
 
 
@@ -136,7 +139,11 @@ def _common_metrics(evaluations: Sequence[Evaluation]) -> list[MetricSpec]:
 def _common_calibration(evaluations: Sequence[Evaluation]) -> list[MetricSpec]:
     """List the calibration metrics that every evaluation has."""
     keys = [{spec.key for spec in one.calibration} for one in evaluations]
-    return [s for s in evaluations[0].calibration if all(s.key in known for known in keys)]
+    return [
+        s
+        for s in evaluations[0].calibration
+        if all(s.key in evaluation_keys for evaluation_keys in keys)
+    ]
 
 
 def _describe_arm(name: str, arm: Sequence[Evaluated], metrics: Sequence[MetricSpec]) -> schema.Arm:
@@ -159,7 +166,7 @@ def _compare_arms(
     against: Sequence[Evaluated],
     metrics: Sequence[MetricSpec],
 ) -> schema.Pair:
-    """One arm minus another: over the seeds both have, and over the images of one such pair."""
+    """Subtract an arm from another: over the seeds of both, and over the images of one pair."""
     ours, theirs = ({one.evaluation.seed: one for one in side} for side in (arm, against))
     common = [seed for seed in ours if seed in theirs]
 
@@ -171,8 +178,8 @@ def _compare_arms(
         for m in metrics
         if common
     }
-    mine, other = (ours[common[0]], theirs[common[0]]) if common else (arm[0], against[0])
-    by_image = _compare_by_image(mine, other)
+    run, baseline = (ours[common[0]], theirs[common[0]]) if common else (arm[0], against[0])
+    by_image = _compare_by_image(run, baseline)
     return schema.Pair(
         arm=name,
         against=against_name,
@@ -184,29 +191,31 @@ def _compare_arms(
 
 
 def _compare_by_image(ours: Evaluated, theirs: Evaluated) -> dict[str, Interval]:
-    """Paired bootstrap over the images of each set that both have, for what is a mean over them.
+    """Bootstrap, in pairs, the images of each set of both runs, for metrics that are means.
 
     Not the ECE: the spread of confidence biases it upward, so its difference is no fair test.
     """
-    predictions, others = read_predictions(*ours), read_predictions(*theirs)
-    mine, other = (
-        image_values(one.test_sets, one.split, one.corruptions, kept)
-        for one, kept in ((ours.evaluation, predictions), (theirs.evaluation, others))
+    predictions, their_predictions = read_predictions(*ours), read_predictions(*theirs)
+    our_values, their_values = (
+        image_values(one.test_sets, one.split, one.corruptions, tensors)
+        for one, tensors in ((ours.evaluation, predictions), (theirs.evaluation, their_predictions))
     )
-    found: dict[str, Interval] = {}
-    for name in (name for name in mine if name in other):
-        if not predictions[f"{name}_labels"].equal(others[f"{name}_labels"]):
+    intervals: dict[str, Interval] = {}
+    for name in (name for name in our_values if name in their_values):
+        if not predictions[f"{name}_labels"].equal(their_predictions[f"{name}_labels"]):
             rule = f"runs must be measured on the same images ({name})"
             refuse("compare", rule, f"others in {ours.folder} than in {theirs.folder}")
-        common = [key for key in mine[name] if key in other[name]]
-        found |= bootstrap_intervals({key: mine[name][key] - other[name][key] for key in common})
-    return found
+        common = [key for key in our_values[name] if key in their_values[name]]
+        intervals |= bootstrap_intervals(
+            {key: our_values[name][key] - their_values[name][key] for key in common}
+        )
+    return intervals
 
 
 def _judge(by_seed: Estimate | None, by_image: Interval | None, metric: MetricSpec) -> Verdict:
     """Judge a difference; not that of a metric of which neither side is the better.
 
-    Without a seed in common nothing is shown of what is no mean over images.
+    Without a common seed, a metric that is no mean over images is not tested.
     """
     if metric.higher_is_better is None or (by_seed is None and by_image is None):
         return Verdict("not tested", by_seed.n if by_seed else 0, "seeds")

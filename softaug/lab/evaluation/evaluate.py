@@ -72,7 +72,7 @@ class EvaluationOptions:
     """corruptions of the test images, each at four levels; fewer take less time. common: 15 kinds
     at five severities in the style of CIFAR-10-C, drawn once, 75 passes over the images"""
     ood: tuple[str, ...] = ()
-    """data sets of other classes, such as cifar100, to be told from the test images"""
+    """data sets of other classes, such as cifar100, to be separated from the test images"""
     human_labels: Path | None = None
     """a .npy file of people's probabilities of each class for each test image (CIFAR-10H)"""
     batchnorm_sigma: float | None = None
@@ -160,7 +160,7 @@ def evaluate_runs(
 
 
 def format_path(path: Path | str) -> str:
-    """Return a path as a reader may use it: from here where it lies below, else as given.
+    """Return a path relative to the working folder if it lies below, else as it is.
 
     >>> format_path(Path.cwd() / "runs" / "a"), format_path("../b")
     ('runs/a', '../b')
@@ -393,14 +393,14 @@ class Evaluator:
         first = 0
         for chunk, images in enumerate(chunks(self.test, workers_for(self.test))):
             rows = slice(first, first + len(images))
-            here, mine = images.to(self.device), labels[rows].to(self.device)
-            for place in range(1, len(corruption.levels)):
-                right = torch.zeros_like(mine, dtype=torch.uint8)
+            inputs, targets = images.to(self.device), labels[rows].to(self.device)
+            for index in range(1, len(corruption.levels)):
+                correct = torch.zeros_like(targets, dtype=torch.uint8)
                 for draw in range(draws):
-                    corrupted = corruption.corrupt(here, place, draw, chunk)
-                    right += self.predict(corrupted).argmax(1).to(self.device) == mine
+                    corrupted = corruption.corrupt(inputs, index, draw, chunk)
+                    correct += self.predict(corrupted).argmax(1).to(self.device) == targets
                     self._tick(len(images), corruption.name)
-                counts[rows, place] = right.cpu()
+                counts[rows, index] = correct.cpu()
             first += len(images)
         self.predictions[f"{corruption.name}_right"] = counts
         return corruption.summarize(counts, draws)
@@ -414,7 +414,10 @@ class Evaluator:
 
     def _count_images(self) -> int:
         """Count the images that all passes show to the networks."""
-        passes = 1 + sum(self._num_draws(one) * (len(one.levels) - 1) for one in self.corruptions)
+        passes = 1 + sum(
+            self._num_draws(corruption) * (len(corruption.levels) - 1)
+            for corruption in self.corruptions
+        )
         num, others = passes * len(self.test.labels), [*self.extra_sets.values()]
         others += self.ood_sets.values()
         if self.held_out is not None:
@@ -425,7 +428,7 @@ class Evaluator:
 
 
 def _choose_split(run: TrainedRun, options: EvaluationOptions) -> tuple[str, Source, Source | None]:
-    """(name of the split, measured on, held out for the temperature).
+    """Return the name of the split, what is measured, and what is held out for the temperature.
 
     The test set where there is one, unless what was held out is to be measured.
     """
@@ -439,15 +442,15 @@ def _choose_split(run: TrainedRun, options: EvaluationOptions) -> tuple[str, Sou
 
 
 def _training_metrics(members: Sequence[TrainedRun]) -> dict[str, float]:
-    """Means over the members of what result.json says of clean training images, if all do."""
+    """Average the members' metrics on clean training images, if every result.json has them."""
     files = [member.folder / RESULT for member in members]
     if not all(file.is_file() for file in files):
         return {}
     results = [schema.read(file, schema.Result) for file in files]
     for member, result in zip(members, results, strict=True):
         check_result(member.folder, result)
-    found = {spec.key: [getattr(one, spec.key) for one in results] for spec in TRAINING}
-    return {key: sum(v) / len(v) for key, v in found.items() if None not in v}
+    values = {spec.key: [getattr(one, spec.key) for one in results] for spec in TRAINING}
+    return {key: sum(v) / len(v) for key, v in values.items() if None not in v}
 
 
 def _describe_member(run: TrainedRun) -> schema.Member:

@@ -23,33 +23,33 @@ WHO = "evaluate"
 def from_folder(
     path: str, class_names: tuple[str, ...], size: int, resize: int | None
 ) -> FolderImages:
-    """The images of a folder; its classes are the run's, by their names or by their numbers."""
+    """Open the images of a folder; its classes are the run's, by their names or numbers."""
     data = open_folder(path, size, resize)
     source = data.test or data.train
     assert isinstance(source, FolderImages)
-    places = torch.tensor(_places(path, data.class_names, class_names))
-    return replace(source, labels=places[source.labels])
+    numbers = torch.tensor(_class_numbers(path, data.class_names, class_names))
+    return replace(source, labels=numbers[source.labels])
 
 
-def resize_test_set(test: Source, edges: Sequence[int], found: dict[str, Source]) -> None:
+def resize_test_set(test: Source, edges: Sequence[int], sets: dict[str, Source]) -> None:
     """Add the test images once more for each short edge in `edges`, as sets called resize-EDGE."""
     for edge in edges:
         if not isinstance(test, FolderImages):
             refuse(WHO, "resize is for images in folders", f"{edge} for images of one size")
         check_whole(WHO, "resize", edge, least=test.size)
-        _add(found, f"resize-{edge}", replace(test, resize=edge))
+        _add(sets, f"resize-{edge}", replace(test, resize=edge))
 
 
-def _add(found: dict[str, Source], name: str, source: Source) -> None:
-    if name in found:
+def _add(sets: dict[str, Source], name: str, source: Source) -> None:
+    if name in sets:
         refuse(WHO, "extra test sets must have different names", f"{name} twice")
-    found[name] = source
+    sets[name] = source
 
 
-def _places(path: str, names: tuple[str, ...], class_names: tuple[str, ...]) -> list[int]:
-    """The run's number of each class: by name, or as ImageNet-V2 has it, the name is the number.
+def _class_numbers(path: str, names: tuple[str, ...], class_names: tuple[str, ...]) -> list[int]:
+    """Return the run's number of each class: by name, or as in ImageNet-V2, the name itself.
 
-    >>> _places("v2", ("0", "1", "10", "2"), tuple("abcdefghijkl"))
+    >>> _class_numbers("v2", ("0", "1", "10", "2"), tuple("abcdefghijkl"))
     [0, 1, 10, 2]
     """
     if all(map(_is_number, names)) and not any(map(_is_number, class_names)):
@@ -76,11 +76,11 @@ FORMS = "NAME=FOLDER, NAME=FILE.npz (images, labels), or NAME=IMAGES.npy,LABELS.
 def read_test_sets(
     texts: Sequence[str], class_names: tuple[str, ...], size: int, resize: int | None = None
 ) -> dict[str, Source]:
-    """Every extra test set by its name; a name given twice is refused."""
-    found: dict[str, Source] = {}
+    """Read every extra test set by its name; refuse a name that is there twice."""
+    sets: dict[str, Source] = {}
     for text in texts:
-        _add(found, *read_test_set(text, class_names, size, resize))
-    return found
+        _add(sets, *read_test_set(text, class_names, size, resize))
+    return sets
 
 
 def read_test_set(
@@ -93,8 +93,8 @@ def read_test_set(
     the edge of the run's images: a folder's are brought to it, by way of the short edge
     `resize`, arrays must have it.
     """
-    name, found, path = text.partition("=")
-    if not found or not name or not path:
+    name, separator, path = text.partition("=")
+    if not separator or not name or not path:
         refuse(WHO, f"extra_test_sets must be {FORMS}", repr(text))
     if name in SPLITS:
         refuse(WHO, f"the name of an extra test set must not be {name!r}", repr(text))
@@ -113,14 +113,14 @@ def read_ood_sets(
     names: Sequence[str], own: str, size: int, data_dir: Path | None
 ) -> dict[str, Source]:
     """Read the test images of data sets other than a run's `own`, brought to its size."""
-    found: dict[str, Source] = {}
+    sets: dict[str, Source] = {}
     for name in names:
         if name == own or any({name, own} <= alike for alike in _ALIKE):
             rule = f"ood must be data sets of other classes than {own}"
             refuse(WHO, rule, name, "name another, such as --ood cifar100")
         data = load(name, data_dir, size=size)
-        _add(found, Path(name.removeprefix(FOLDER)).name, _resized(data.test or data.train, size))
-    return found
+        _add(sets, Path(name.removeprefix(FOLDER)).name, _resized(data.test or data.train, size))
+    return sets
 
 
 def _resized(source: Source, size: int) -> Source:
@@ -139,13 +139,13 @@ def _resized(source: Source, size: int) -> Source:
 def read_human_labels(path: Path, shape: tuple[int, int]) -> Tensor:
     """Read probabilities [N, C] of each class for each of the test images, float64."""
     try:
-        found = _load(str(path), np.ndarray)
+        array = _load(str(path), np.ndarray)
     except (OSError, ValueError, EOFError) as broken:
         refuse(WHO, "human_labels must be an .npy file of numbers", f"{path} ({broken})")
     rule = f"human_labels must be probabilities [{shape[0]}, {shape[1]}], one row for each image"
-    if found.shape != shape or found.dtype.kind != "f":
-        refuse(WHO, rule, f"{found.dtype} {list(found.shape)}")
-    probs = torch.from_numpy(found.astype(np.float64))
+    if array.shape != shape or array.dtype.kind != "f":
+        refuse(WHO, rule, f"{array.dtype} {list(array.shape)}")
+    probs = torch.from_numpy(array.astype(np.float64))
     sums = probs.sum(1)
     if not bool((probs >= 0).all()) or not bool(((sums - 1).abs() < 1e-3).all()):
         got = f"from {float(probs.min()):g}, rows that sum to {float(sums.min()):g} and more"
@@ -168,10 +168,10 @@ def _arrays(path: str) -> tuple[Any, Any]:
 
 
 def _load(file: str, kind: type) -> Any:
-    found = np.load(file, allow_pickle=False)
-    if not isinstance(found, kind):
-        raise ValueError(f"{type(found).__name__}, not {kind.__name__}")
-    return found
+    loaded = np.load(file, allow_pickle=False)
+    if not isinstance(loaded, kind):
+        raise ValueError(f"{type(loaded).__name__}, not {kind.__name__}")
+    return loaded
 
 
 def _from_arrays(path: str, images: Any, labels: Any, num_classes: int, size: int) -> Source:

@@ -97,8 +97,8 @@ def measure_neighbors(
     wrong: dict[str, Tensor] = {}
     errors: dict[str, float] = {}
     for (name, note), net in zip(KINDS.items(), nets, strict=True):
-        known, asked = (extract(net, part, note) for part in (data.train, test))
-        answers = knn_predict(known, data.train.labels, asked, k=num)
+        train_features, test_features = (extract(net, part, note) for part in (data.train, test))
+        answers = knn_predict(train_features, data.train.labels, test_features, k=num)
         wrong[f"{name}_wrong"] = answers.cpu() != test.labels.cpu()
         errors[f"{name}_error"] = float(wrong[f"{name}_wrong"].double().mean())
     return Neighbors(neighbors=num, **errors), wrong

@@ -44,7 +44,7 @@ class TrainedRun(NamedTuple):
 
     @property
     def image_set(self) -> str:
-        """Which images the run is measured on, and which it has never seen, in words."""
+        """Describe which images the run is measured on, and which it has never seen."""
         data = self.recipe.data
         size = f", size {data.size}" if is_files(data.name) else ""
         size += f" of short edge {data.resize}" if data.resize else ""
@@ -73,13 +73,13 @@ def load_run(
     A network that learned without labels gets its linear probe, which is trained if need be.
     """
     recipe = read_run_recipe(folder, who)
-    found = load_newest(folder, who)
-    identity = found.state.get("run")  # absent in checkpoints of 0.1
+    newest = load_newest(folder, who)
+    identity = newest.state.get("run")  # absent in checkpoints of 0.1
     if identity and identity["recipe_sha256"] != hash_recipe(read_values(folder / RECIPE, who)):
         rule = f"{RECIPE} must be that of the checkpoints in {folder}"
         refuse(who, rule, "another", "put back what was there")
     data = load_data(recipe, data_dir)
-    if not fits_fingerprint(found.state.get("data", {}), data):
+    if not fits_fingerprint(newest.state.get("data", {}), data):
         remedy = "restore recipe.json and the images, or train again"
         refuse(who, f"images must be those that {folder} was trained on", "others", remedy)
     if isinstance(recipe, Recipe):
@@ -89,17 +89,17 @@ def load_run(
         from softaug.lab.training.ssl import build_pair_net
 
         net = build_pair_net(recipe, data)
-    part = "ema" if "ema" in found.state else "model"
-    load_state(net, found.state[part], folder, who)
+    part = "ema" if "ema" in newest.state else "model"
+    load_state(net, newest.state[part], folder, who)
     layout = torch.channels_last if recipe.compute.channels_last else torch.contiguous_format
     net = net.to(choose_device(device)).to(memory_format=layout).eval()  # the bits of training
-    sha256 = found.sha256[f"{part}{checkpoint.TENSORS}"]
+    sha256 = newest.sha256[f"{part}{checkpoint.TENSORS}"]
     if not isinstance(recipe, Recipe):
         quiet = console or Console(quiet=True)
         backbone = net.get_submodule("backbone")
         net = add_probe(backbone, recipe, data, folder, sha256, quiet).eval()
     num_steps = recipe.epochs * steps_per_epoch(len(data.train.labels), recipe)
-    step, rows = found.state["step"], found.state.get("rows")
+    step, rows = newest.state["step"], newest.state.get("rows")
     if rows is None:  # in a checkpoint of 0.1
         rows = [row for row in read_metrics(folder) if row["step"] <= step]
     return TrainedRun(folder, recipe, data, net, step, num_steps, sha256, rows)
@@ -116,13 +116,13 @@ def read_run_recipe(folder: Path, who: str = "evaluate") -> AnyRecipe:
 
 def load_newest(folder: Path, who: str) -> checkpoint.Checkpoint:
     """Load the newest checkpoint that is whole."""
-    kept = checkpoint.steps(folder / CHECKPOINTS)
-    if not kept:
+    folders = checkpoint.steps(folder / CHECKPOINTS)
+    if not folders:
         remedy = f"`softaug train {folder / RECIPE} --out {folder}` goes on with it"
         refuse(who, f"{folder} must hold a checkpoint", "none", remedy)
     newest, damages = checkpoint.newest_whole(folder / CHECKPOINTS)
     if newest is None:
-        refuse(who, f"a checkpoint in {kept[0].parent} must be whole", "; ".join(damages))
+        refuse(who, f"a checkpoint in {folders[0].parent} must be whole", "; ".join(damages))
     return newest
 
 

@@ -120,7 +120,7 @@ TRAINING = (  # on training images as they are; keys of result.json
     _spec("train_confidence_clean", "Training confidence, clean images, %", higher_is_better=None),
 )
 HUMAN = _spec("human_nll", "Cross-entropy to human labels", percent=False, digits=3)
-SCORES = {  # of how well an image is known: in words, and from logits
+SCORES = {  # how familiar an image is: label, and function of logits
     "max-probability": ("maximum probability", max_probability),
     "energy": ("energy", negative_energy),
 }
@@ -132,7 +132,7 @@ SCORES = {  # of how well an image is known: in words, and from logits
 def measure_set(logits: Tensor, labels: Tensor, scaled: Tensor) -> SetMetrics:
     """Measure errors and calibration; `scaled` are the logits after temperature scaling."""
     keys = [spec.key for spec in CALIBRATION]
-    before, after = (calibration_summary(one, labels) for one in (logits, scaled))
+    before, after = (calibration_summary(scores, labels) for scores in (logits, scaled))
     return SetMetrics(
         n=len(labels),
         error=float(error(logits, labels)),
@@ -147,12 +147,12 @@ def measure_set(logits: Tensor, labels: Tensor, scaled: Tensor) -> SetMetrics:
 
 
 def _reliability(logits: Tensor, labels: Tensor) -> ReliabilityBins:
-    found = reliability(logits.softmax(1), labels, bins=NUM_BINS)
+    binned = reliability(logits.softmax(1), labels, bins=NUM_BINS)
     return ReliabilityBins(
-        edges=_rounded(found.edges),
-        count=found.count.long().tolist(),
-        confidence=_known(found.confidence),
-        accuracy=_known(found.accuracy),
+        edges=_rounded(binned.edges),
+        count=binned.count.long().tolist(),
+        confidence=_finite(binned.confidence),
+        accuracy=_finite(binned.accuracy),
     )
 
 
@@ -161,9 +161,9 @@ def measure_classes(logits: Tensor, labels: Tensor) -> PerClass:
     num = logits.shape[1]
     return PerClass(
         count=class_count(labels, num).tolist(),
-        error=_known(class_mean(image_error(logits, labels), labels, num)),
-        nll=_known(class_mean(image_nll(logits, labels), labels, num)),
-        brier=_known(class_mean(_image_brier(logits, labels), labels, num)),
+        error=_finite(class_mean(image_error(logits, labels), labels, num)),
+        nll=_finite(class_mean(image_nll(logits, labels), labels, num)),
+        brier=_finite(class_mean(_image_brier(logits, labels), labels, num)),
         confusion=confusion_matrix(logits, labels).tolist(),
     )
 
@@ -172,8 +172,8 @@ def _rounded(values: Tensor) -> list[float]:
     return [round(value, DIGITS) for value in values.tolist()]
 
 
-def _known(values: Tensor) -> list[float | None]:
-    """Rounded numbers; None for NaN, which JSON has not."""
+def _finite(values: Tensor) -> list[float | None]:
+    """Round numbers; None takes the place of NaN, which JSON does not have."""
     return [None if value != value else value for value in _rounded(values)]
 
 
@@ -196,7 +196,7 @@ def halves_temperatures(logits: Tensor, labels: Tensor) -> list[float]:
 
     So no image is scaled by a temperature that has seen it.
     """
-    return [fit_temperature(logits[1 - mine :: 2], labels[1 - mine :: 2]) for mine in (0, 1)]
+    return [fit_temperature(logits[1 - half :: 2], labels[1 - half :: 2]) for half in (0, 1)]
 
 
 def scale(logits: Tensor, temperatures: Sequence[float]) -> Tensor:
@@ -211,7 +211,7 @@ def scale(logits: Tensor, temperatures: Sequence[float]) -> Tensor:
 
 
 def level_key(corruption: str, level: float) -> str:
-    """The key of the accuracy at a level of a corruption.
+    """Return the key of the accuracy at a level of a corruption.
 
     >>> level_key("occlusion", 0.4)
     'occlusion/0.4'
@@ -220,7 +220,7 @@ def level_key(corruption: str, level: float) -> str:
 
 
 def set_key(name: str, split: str, key: str) -> str:
-    """The key of a metric of a set of images: bare for the split that is measured.
+    """Return the key of a metric of a set of images: bare for the split that is measured.
 
     >>> set_key("test", "test", "error"), set_key("v2", "test", "error")
     ('error', 'v2/error')
@@ -242,41 +242,43 @@ def list_metrics(
     those of other classes, and extra test sets, whose keys begin with their name. `numbers` are
     other metrics by their keys.
     """
-    found = _list_set(test_sets[split])
-    found += [(spec, numbers[spec.key]) for spec in (HUMAN, *TRAINING) if spec.key in numbers]
+    rows = _list_set(test_sets[split])
+    rows += [(spec, numbers[spec.key]) for spec in (HUMAN, *TRAINING) if spec.key in numbers]
     if features is not None:
-        found += [(spec, getattr(features, spec.key)) for spec in NEIGHBORS]
-    for name in (one for one in corruptions if not one.startswith(COMMON)):
+        rows += [(spec, getattr(features, spec.key)) for spec in NEIGHBORS]
+    for name in (name for name in corruptions if not name.startswith(COMMON)):
         result = corruptions[name]
         for level, accuracy in list(zip(result.levels, result.accuracy, strict=True))[1:]:
-            shown = CORRUPTION_LABELS[name].format(level)
-            found.append((_accuracy_spec(level_key(name, level), shown), accuracy))
-    found += _list_common(corruptions)
-    found += [(_ood_spec(key), value) for key, value in numbers.items() if key.startswith(OOD)]
+            level_label = CORRUPTION_LABELS[name].format(level)
+            rows.append((_accuracy_spec(level_key(name, level), level_label), accuracy))
+    rows += _list_common(corruptions)
+    rows += [(_ood_spec(key), value) for key, value in numbers.items() if key.startswith(OOD)]
     for name, measured in test_sets.items():
         if name != split:
             for spec, value in _list_set(measured):
                 key, label = set_key(name, split, spec.key), f"{name}: {spec.label}"
-                found.append((spec.model_copy(update={"key": key, "label": label}), value))
+                rows.append((spec.model_copy(update={"key": key, "label": label}), value))
     return [
         MetricValue(**spec.model_dump(), value=value, interval=intervals.get(spec.key))
-        for spec, value in found
+        for spec, value in rows
     ]
 
 
-def _accuracy_spec(key: str, shown: str) -> MetricSpec:
-    return _spec(key, f"Accuracy, {shown}, %", digits=1, higher_is_better=True)
+def _accuracy_spec(key: str, level_label: str) -> MetricSpec:
+    return _spec(key, f"Accuracy, {level_label}, %", digits=1, higher_is_better=True)
 
 
 def _list_common(corruptions: Mapping[str, CorruptionResult]) -> list[tuple[MetricSpec, float]]:
     """List the mean accuracy under all common corruptions, then that under each."""
-    found = {n: fmean(one.accuracy[1:]) for n, one in corruptions.items() if n.startswith(COMMON)}
-    if not found:
+    accuracies = {
+        n: fmean(result.accuracy[1:]) for n, result in corruptions.items() if n.startswith(COMMON)
+    }
+    if not accuracies:
         return []
-    mean = _accuracy_spec(f"{COMMON}mean", f"mean of {len(found)} common corruptions")
-    kinds = [(name, name.removeprefix(COMMON).replace("-", " ")) for name in found]
+    mean = _accuracy_spec(f"{COMMON}mean", f"mean of {len(accuracies)} common corruptions")
+    kinds = [(name, name.removeprefix(COMMON).replace("-", " ")) for name in accuracies]
     specs = [mean, *(_accuracy_spec(*kind) for kind in kinds)]
-    return list(zip(specs, [fmean(found.values()), *found.values()], strict=True))
+    return list(zip(specs, [fmean(accuracies.values()), *accuracies.values()], strict=True))
 
 
 def _ood_spec(key: str) -> MetricSpec:
@@ -295,7 +297,7 @@ def _list_set(measured: SetMetrics) -> list[tuple[MetricSpec, float]]:
 
 
 def _scaled_spec(spec: MetricSpec) -> MetricSpec:
-    """The same metric after temperature scaling."""
+    """Return the same metric after temperature scaling."""
     name, unit, _ = spec.label.partition(", %")
     update = {"key": f"{spec.key}_scaled", "label": f"{name}, scaled{unit}"}
     return spec.model_copy(update=update)
@@ -310,21 +312,21 @@ def image_values(
     corruptions: Mapping[str, CorruptionResult],
     predictions: Mapping[str, Tensor],
 ) -> dict[str, dict[str, Tensor]]:
-    """For each set of images the values [N] of each metric that is a mean over them, by key.
+    """Compute for each set of images the values [N] of each metric that is a mean, by key.
 
     `predictions` is what predictions.safetensors holds.
     """
-    found: dict[str, dict[str, Tensor]] = {}
+    values: dict[str, dict[str, Tensor]] = {}
     for name in names:
         logits, labels = predictions[f"{name}_logits"], predictions[f"{name}_labels"]
         scaled = scale(logits, predictions[f"{name}_temperature"].tolist())
-        found[name] = {}
+        values[name] = {}
         for spec, per_image, listed, after in METRICS:
             if per_image is not None and listed:
-                found[name][set_key(name, split, spec.key)] = per_image(logits, labels)
+                values[name][set_key(name, split, spec.key)] = per_image(logits, labels)
             if per_image is not None and after:
                 key = set_key(name, split, _scaled_spec(spec).key)
-                found[name][key] = per_image(scaled, labels)
+                values[name][key] = per_image(scaled, labels)
     common: dict[str, Tensor] = {}
     for name, result in corruptions.items():
         shares = predictions[f"{name}_right"].double() / result.draws  # [N, levels]
@@ -332,25 +334,25 @@ def image_values(
             common[name] = shares[:, 1:].mean(1)
             continue
         columns = zip(result.levels, shares.unbind(1), strict=True)
-        found[split] |= {level_key(name, level): share for level, share in list(columns)[1:]}
+        values[split] |= {level_key(name, level): share for level, share in list(columns)[1:]}
     if common:
-        found[split] |= {f"{COMMON}mean": torch.stack([*common.values()]).mean(0), **common}
-    found[split] |= ood_values(predictions[f"{split}_logits"], predictions)
+        values[split] |= {f"{COMMON}mean": torch.stack([*common.values()]).mean(0), **common}
+    values[split] |= ood_values(predictions[f"{split}_logits"], predictions)
     if HUMAN.key in predictions:
-        found[split][HUMAN.key] = predictions[HUMAN.key]
+        values[split][HUMAN.key] = predictions[HUMAN.key]
     wrong = {spec.key: spec.key.replace("_error", "_wrong") for spec in NEIGHBORS}
-    found[split] |= {k: predictions[w].double() for k, w in wrong.items() if w in predictions}
-    return found
+    values[split] |= {k: predictions[w].double() for k, w in wrong.items() if w in predictions}
+    return values
 
 
 def ood_values(logits: Tensor, predictions: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """For each set of other classes and each score, values [N] whose mean is the AUROC, by key.
+    """Compute for each set of other classes and score values [N] whose mean is the AUROC, by key.
 
     Image i has the share of the other set's M images with a lower score, and beside it one of
     theirs, drawn in turn, with the share of ours that score higher, centered and times the root
     of N / M: so the mean varies as it does where both sets are drawn anew (DeLong et al. 1988).
     """
-    found: dict[str, Tensor] = {}
+    values: dict[str, Tensor] = {}
     for key, others in predictions.items():
         for score, (_, function) in SCORES.items() if key.startswith(OOD) else ():
             inside, outside = function(logits), function(others)
@@ -361,8 +363,8 @@ def ood_values(logits: Tensor, predictions: Mapping[str, Tensor]) -> dict[str, T
             beyond = beyond[order[torch.arange(len(inside)) % len(outside)]]
             centered = (beyond - beyond.mean()) * (len(inside) / len(outside)) ** 0.5
             name = key.removesuffix("_logits")
-            found[f"{name}-{score}"] = image_auroc(inside, outside) + centered
-    return found
+            values[f"{name}-{score}"] = image_auroc(inside, outside) + centered
+    return values
 
 
 def image_intervals(
@@ -371,19 +373,22 @@ def image_intervals(
     corruptions: Mapping[str, CorruptionResult],
     predictions: Mapping[str, Tensor],
 ) -> dict[str, tuple[float, float]]:
-    """95 % bootstrap intervals over images of these, the ECE (15 bins) and the smooth ECE, by key.
+    """Bootstrap 95 % intervals of these values, the ECE (15 bins) and the smooth ECE, by key.
 
     An ECE's, moved to its value by `bootstrap_interval`, ends where ECE does: at 0 and 1.
     """
-    found: dict[str, tuple[float, float]] = {}
+    ends: dict[str, tuple[float, float]] = {}
     for name, values in image_values(names, split, corruptions, predictions).items():
-        found |= {key: (one.low, one.high) for key, one in bootstrap_intervals(values).items()}
+        ends |= {
+            key: (interval.low, interval.high)
+            for key, interval in bootstrap_intervals(values).items()
+        }
         probs, labels = predictions[f"{name}_logits"].softmax(1), predictions[f"{name}_labels"]
         binned = {"ece_15": (NUM_BINS, sum_gaps), "smooth_ece": (SMOOTH_BINS, sum_smooth_gaps)}
         for key, (bins, statistic) in binned.items():
             ece = bootstrap_interval(image_gap(probs, labels, bins), statistic)
-            found[set_key(name, split, key)] = max(ece.low, 0.0), min(ece.high, 1.0)
-    return found
+            ends[set_key(name, split, key)] = max(ece.low, 0.0), min(ece.high, 1.0)
+    return ends
 
 
 # Corrupted images
@@ -398,19 +403,19 @@ class Corruption(NamedTuple):
     apply: Callable[..., Tensor]
     """takes images, a level and a `generator`"""
     once: bool = False
-    """whether it is drawn but once, whatever number is asked for"""
+    """whether it is drawn once, whatever the number of draws"""
 
-    def corrupt(self, images: Tensor, place: int, draw: int, chunk: int) -> Tensor:
-        """Corrupt images at the level of that place; the same way for every network.
+    def corrupt(self, images: Tensor, level: int, draw: int, chunk: int) -> Tensor:
+        """Corrupt images at a level of that index; the same way for every network.
 
         Drawn on the CPU, whose numbers are the same on every machine; applied where the images
         are.
         """
-        draws = Generator().manual_seed(derive_seed(draw, place, chunk))
-        return self.apply(images, self.levels[place], generator=draws)
+        draws = Generator().manual_seed(derive_seed(draw, level, chunk))
+        return self.apply(images, self.levels[level], generator=draws)
 
     def summarize(self, right: Tensor, draws: int) -> CorruptionResult:
-        """Accuracy and its standard error over images at each level.
+        """Compute the accuracy and its standard error over images at each level.
 
         `right` [N, levels] says in how many of the draws each image was recognized.
         """
@@ -465,27 +470,30 @@ NUM_ANSWERS = 3
 def make_examples(
     source: Source, predict: Callable[[Tensor], Tensor], occlusion: Corruption
 ) -> Examples:
-    """Draw images, once for all networks, with what this one says of them, whole and occluded."""
+    """Draw images, the same for all networks, with this one's predictions, whole and occluded."""
     order = torch.randperm(len(source.labels), generator=Generator().manual_seed(SEED))
     index = order[:NUM_EXAMPLES]
     images, labels = source.fetch(index), source.labels[index]
-    found = zip(index.tolist(), labels.tolist(), _describe(images, predict(images)), strict=True)
-    whole = [Example(index=place, label=label, **one.model_dump()) for place, label, one in found]
+    rows = zip(index.tolist(), labels.tolist(), _describe(images, predict(images)), strict=True)
+    whole = [
+        Example(index=number, label=label, **prediction.model_dump())
+        for number, label, prediction in rows
+    ]
     hidden = []
-    for place, share in enumerate(occlusion.levels):
-        corrupted = occlusion.corrupt(images[:NUM_OCCLUDED], place, draw=0, chunk=0)
-        shown = _describe(corrupted, predict(corrupted))
-        hidden.append(OccludedExamples(share=share, images=shown))
+    for number, share in enumerate(occlusion.levels):
+        corrupted = occlusion.corrupt(images[:NUM_OCCLUDED], number, draw=0, chunk=0)
+        predictions = _describe(corrupted, predict(corrupted))
+        hidden.append(OccludedExamples(share=share, images=predictions))
     return Examples(whole=whole, occluded=hidden)
 
 
 def _describe(images: Tensor, logits: Tensor) -> list[ImagePrediction]:
     probs, classes = logits.cpu().softmax(1).topk(min(NUM_ANSWERS, logits.shape[1]))
-    found = []
+    predictions = []
     for image, row, shares in zip(images, classes.tolist(), probs.tolist(), strict=True):
         answers = [(number, round(share, 4)) for number, share in zip(row, shares, strict=True)]
-        found.append(ImagePrediction(png=encode_png(image), answers=answers))
-    return found
+        predictions.append(ImagePrediction(png=encode_png(image), answers=answers))
+    return predictions
 
 
 def encode_png(image: Tensor) -> str:

@@ -41,7 +41,7 @@ class Version(NamedTuple):
 def draw_versions(
     images: Iterable[Tensor], recipe: Recipe, size: int, *, draws: int, seed: int, num_classes: int
 ) -> list[list[Version]]:
-    """For each of the images [3, H, W] what the first `draws` epochs of training see of it.
+    """Draw for each of the images [3, H, W] what the first `draws` epochs of training see of it.
 
     Each is drawn by itself, at its own size; windows are resized to `size`. Borders of the
     data's mean color have ImageNet's, as in training on a folder of files.
@@ -50,10 +50,10 @@ def draw_versions(
     chance = None if recipe.loss.soften == "none" else num_classes
     return [
         [
-            _draw_version(transforms, image, DrawKey(seed, epoch, torch.tensor([place])), chance)
+            _draw_version(transforms, image, DrawKey(seed, epoch, torch.tensor([index])), chance)
             for epoch in range(draws)
         ]
-        for place, image in enumerate(images)
+        for index, image in enumerate(images)
     ]
 
 
@@ -76,9 +76,9 @@ def _draw_version(
         params = transform.draw(images, key=key)
         images, label = transform.apply(images, params), transform.report(label, params)
         visible *= float(params.visible)
-    kept = float(label.retained)
-    sure = 1.0 if num_classes is None else float(confidence(kept, num_classes))
-    return Version(images[0], visible, kept, sure)
+    share = float(label.retained)
+    probability = 1.0 if num_classes is None else float(confidence(share, num_classes))
+    return Version(images[0], visible, share, probability)
 
 
 def describe_augment(recipe: Recipe, size: int) -> str:
@@ -88,7 +88,7 @@ def describe_augment(recipe: Recipe, size: int) -> str:
     >>> describe_augment(find("digits-resnet8-soft").recipe, 8)
     "SoftCrop(k=2.0, fill=0, sigma=0.3), SoftLoss(soften='both')"
     """
-    parts = [" ".join(repr(one).split()) for one in _first_transforms(recipe, size)]
+    parts = [" ".join(repr(transform).split()) for transform in _first_transforms(recipe, size)]
     if recipe.augment.pace.on:
         parts.append(f"paced by {recipe.augment.pace.rule} after the first epoch")
     if recipe.mix.kind != "none":
@@ -138,13 +138,13 @@ def draw_picture(rows: Sequence[Row], title: str, about: str, ending: str) -> by
         figure.text(
             GAP / width, 1 - 0.45 / height, "\n".join(head), va="top", fontsize=7, color=MUTED
         )
-        for one in axes.flat:
-            one.set_axis_off()
+        for ax in axes.flat:
+            ax.set_axis_off()
         line = 0
         for row in rows:
             _draw_image(axes[line, 0], row.original, f"{shorten(row.name)}\noriginal")
-            for place, version in enumerate(row.versions):
-                down, aside = divmod(place, ACROSS)
+            for index, version in enumerate(row.versions):
+                down, aside = divmod(index, ACROSS)
                 _draw_panel(axes[line + down, 1 + aside], version)
             line += _count_lines(len(row.versions))
         packed = io.BytesIO()
@@ -199,7 +199,7 @@ def show(
     """Draw what a recipe's augmentation does to your images, and how sure their labels stay.
 
     Args:
-        what: The one thing there is to show.
+        what: The only thing there is to show.
         images: Image files, a row of the picture for each.
         recipe: A name that `softaug recipes` lists, or a recipe.json.
         draws: Augmented versions of each image.
@@ -246,7 +246,7 @@ def show_transforms(
         originals, recipe, size, draws=draws, seed=seed, num_classes=num_classes
     )
     parts = zip(images, originals, versions, strict=True)
-    rows = [Row(path.name, original, found) for path, original, found in parts]
+    rows = [Row(path.name, original, versions) for path, original, versions in parts]
     about = f"{describe_augment(recipe, size)}, {num_classes} classes, seed {seed}"
     content = draw_picture(rows, recipe.name, about, ending)
     try:

@@ -1,6 +1,6 @@
 """What a handful of seeds and a test set can show: means, intervals and verdicts.
 
-Two sources of chance are kept apart. Over *seeds*: would the method do it again? Student's t
+Two sources of chance are separate. Over *seeds*: would the method do it again? Student's t
 on differences paired by seed. Over *images*: would these two trained networks differ on other
 images of the kind? The bootstrap.
 """
@@ -21,7 +21,7 @@ _ROUNDING = 1e-9  # of a mean: equal differences of shares have such an s.e., or
 
 
 def estimate(values: Sequence[float]) -> Estimate:
-    """Mean and its standard error: the sample sd over the root of n.
+    """Return the mean and its standard error: the sample sd over the root of n.
 
     A NaN among the values (a diverged run) makes both NaN: it is not left out.
 
@@ -39,7 +39,7 @@ def estimate(values: Sequence[float]) -> Estimate:
 def paired_difference(
     first: Mapping[Hashable, float], second: Mapping[Hashable, float]
 ) -> Estimate:
-    """`first` minus `second`, each {seed: value}, over the seeds that both have.
+    """Subtract `second` from `first`, each {seed: value}, over the seeds that both have.
 
     Pairing takes out what a seed does to both (initial weights, order of the images).
 
@@ -53,19 +53,21 @@ def paired_difference(
     return estimate([first[seed] - second[seed] for seed in common])
 
 
-def seed_interval(found: Estimate, level: float = 0.95) -> Interval:
-    """Student's t interval of a mean over at least two seeds.
+def seed_interval(estimated: Estimate, level: float = 0.95) -> Interval:
+    """Compute Student's t interval of a mean over at least two seeds.
 
-    >>> found = seed_interval(Estimate(1.0, 0.1, 3))
-    >>> round(found.low, 4), round(found.high, 4)
+    >>> interval = seed_interval(Estimate(1.0, 0.1, 3))
+    >>> round(interval.low, 4), round(interval.high, 4)
     (0.5697, 1.4303)
     """
     check_level("seed_interval", level)
-    if found.se is None:
+    if estimated.se is None:
         remedy = "one seed has no spread: run more, or use an interval over images"
-        refuse("seed_interval", "an interval over seeds needs at least 2", found.n, remedy)
-    reach = float(stdtrit(found.n - 1, (1 + level) / 2)) * found.se
-    return Interval(found.mean, found.mean - reach, found.mean + reach, found.n, level)
+        refuse("seed_interval", "an interval over seeds needs at least 2", estimated.n, remedy)
+    half_width = float(stdtrit(estimated.n - 1, (1 + level) / 2)) * estimated.se
+    return Interval(
+        estimated.mean, estimated.mean - half_width, estimated.mean + half_width, estimated.n, level
+    )
 
 
 def verdict(
@@ -74,12 +76,12 @@ def verdict(
     *,
     higher_is_better: bool = False,
 ) -> Verdict:
-    """Better or worse if the 95 % interval of the paired difference excludes 0.
+    """Judge better or worse if the 95 % interval of the paired difference excludes 0.
 
-    The difference is "ours minus theirs". With two seeds or more it is judged over seeds
+    The difference is the arm minus the baseline. With two seeds or more it is judged over seeds
     alone (`paired_difference`, Student's t); with fewer over images (`bootstrap_intervals` of
     differences), if that is given; else nothing is tested. Seeds that all
-    differ by the same amount say nothing of their spread: they count as fewer.
+    differ by the same amount do not show their spread: they count as fewer.
 
     Limits. "No difference shown" is not "equal": with 2 seeds a difference must be 12.7, with
     3 seeds 4.3 standard errors to show. Student's t takes differences to be about normal. Of
@@ -104,8 +106,8 @@ def verdict(
     return Verdict("not tested", by_seed.n, "seeds")
 
 
-def can_be_judged(found: Estimate) -> bool:
-    """Whether Student's t may judge a difference: not one seed, not the same each time.
+def can_be_judged(estimated: Estimate) -> bool:
+    """Return whether Student's t may judge a difference: not one seed, not the same each time.
 
     Two equal differences are a coincidence (errors are counts), not certainty. A difference
     of 0 each time is none.
@@ -113,9 +115,9 @@ def can_be_judged(found: Estimate) -> bool:
     >>> can_be_judged(Estimate(-0.01, 0.0, 2)), can_be_judged(Estimate(0.0, 0.0, 2))
     (False, True)
     """
-    if found.se is None:
+    if estimated.se is None:
         return False
-    return found.mean == 0 or not found.se <= _ROUNDING * abs(found.mean)  # NaN: judged
+    return estimated.mean == 0 or not estimated.se <= _ROUNDING * abs(estimated.mean)  # NaN: judged
 
 
 def check_level(who: str, level: float) -> None:
@@ -143,27 +145,27 @@ def bootstrap_interval(
     num_resamples: int = 1000,
     seed: int = 0,
 ) -> Interval:
-    """A number that is no mean over images, and its interval if other images were drawn.
+    """Compute a number that is no mean over images, and its interval if other images were drawn.
 
     `statistic` turns means [R, F] over images of the values [N, F] into [R] numbers:
     `bootstrap_interval(image_gap(probs, labels), sum_gaps)` is the calibration error's. A
     resample adds noise to every bin and so to that error; therefore the resamples' median is
     laid on the value, which is always inside. What noise is in the value itself stays, more
     the more the confidences spread: do not judge the difference of two models by it. The
-    network stays as it is: nothing is said of other seeds.
+    network stays as it is: the interval is not over seeds.
 
-    >>> found = bootstrap_interval(torch.tensor([[0.0], [1.0]] * 50), lambda means: means[:, 0])
-    >>> found.value, round(found.low, 1), round(found.high, 1)
+    >>> mean = bootstrap_interval(torch.tensor([[0.0], [1.0]] * 50), lambda means: means[:, 0])
+    >>> mean.value, round(mean.low, 1), round(mean.high, 1)
     (0.5, 0.4, 0.6)
     """
     who = "bootstrap_interval"
     rows = _check_values(who, "values", values, 2)
     _check_resampling(who, level, num_resamples, seed)
     value = float(statistic(rows.mean(0, keepdim=True)))
-    found = statistic(_resampled_means(rows, num_resamples, seed))
-    if found.shape != (num_resamples,):
-        refuse(who, "statistic must turn means [R, F] into [R] numbers", describe(found))
-    low, high = _ends(found - found.quantile(0.5) + value, level).tolist()
+    resampled = statistic(_resampled_means(rows, num_resamples, seed))
+    if resampled.shape != (num_resamples,):
+        refuse(who, "statistic must turn means [R, F] into [R] numbers", describe(resampled))
+    low, high = _ends(resampled - resampled.quantile(0.5) + value, level).tolist()
     return Interval(value, low, high, len(rows), level)
 
 
@@ -174,19 +176,21 @@ def bootstrap_intervals(
     num_resamples: int = 1000,
     seed: int = 0,
 ) -> dict[str, Interval]:
-    """Means of several values of the same images, by name, with their intervals.
+    """Compute the means of several values of the same images, by name, with their intervals.
 
     Each is [N]: `image_error`, `image_nll`, `image_brier`. Every resample takes the same images
     of all; of two models' values give the differences.
 
-    >>> found = bootstrap_intervals({"error": torch.tensor([0.0, 1.0]), "top5": torch.zeros(2)})
-    >>> found["error"].value, found["top5"].high
+    >>> intervals = bootstrap_intervals({"error": torch.tensor([0.0, 1.0]), "top5": torch.zeros(2)})
+    >>> intervals["error"].value, intervals["top5"].high
     (0.5, 0.0)
     """
     who = "bootstrap_intervals"
     if not values:
         refuse(who, "values must not be empty", describe(values))
-    columns = [_check_values(who, f"values of {name}", one, 1) for name, one in values.items()]
+    columns = [
+        _check_values(who, f"values of {name}", column, 1) for name, column in values.items()
+    ]
     for name, column in zip(values, columns, strict=True):
         if len(column) != len(columns[0]):
             rule = f"values of {name} must be of the same {len(columns[0])} images as the first"
@@ -196,7 +200,8 @@ def bootstrap_intervals(
     low, high = _ends(_resampled_means(rows, num_resamples, seed), level)
     ends = zip(rows.mean(0).tolist(), low.tolist(), high.tolist(), strict=True)
     return {
-        name: Interval(*found, len(rows), level) for name, found in zip(values, ends, strict=True)
+        name: Interval(*interval, len(rows), level)
+        for name, interval in zip(values, ends, strict=True)
     }
 
 
@@ -206,14 +211,14 @@ def _check_resampling(who: str, level: float, num_resamples: int, seed: int) -> 
     check_whole(who, "seed", seed, least=0)
 
 
-def _ends(found: Tensor, level: float) -> Tensor:
-    """Low and high ends, [2, ...], of resampled numbers [R, ...]."""
+def _ends(resampled: Tensor, level: float) -> Tensor:
+    """Return the low and high ends, [2, ...], of resampled numbers [R, ...]."""
     tail = (1 - level) / 2
-    return found.quantile(found.new_tensor([tail, 1 - tail]), dim=0)
+    return resampled.quantile(resampled.new_tensor([tail, 1 - tail]), dim=0)
 
 
 def _resampled_means(rows: Tensor, num_resamples: int, seed: int) -> Tensor:
-    """Means [R, F] of N rows drawn with replacement, R times."""
+    """Compute the means [R, F] of N rows drawn with replacement, R times."""
     generator = torch.Generator().manual_seed(seed)
     num = len(rows)
     chunk = max(1, _DRAWS // num)

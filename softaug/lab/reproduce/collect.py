@@ -102,9 +102,9 @@ class Collector:
             content["panels"] = [_describe_panel(panel, cells) for panel in table.panels]
         if table.examples:
             recipes = self.plan.recipes[table.name]
-            shown = {label: recipes[name] for label, name in table.examples if name in recipes}
-            firsts = [self.plan.runs_of(recipe)[0] for recipe in shown.values()]
-            content["labels"] = list(shown)
+            examples = {label: recipes[name] for label, name in table.examples if name in recipes}
+            firsts = [self.plan.runs_of(recipe)[0] for recipe in examples.values()]
+            content["labels"] = list(examples)
             content["runs"] = [f"{RUNS}/{run.name}" for run in firsts]
             content["complete"] &= all(self.error_of(run) is not None for run in firsts)
         if table.offsets:
@@ -116,7 +116,7 @@ class Collector:
         return content
 
     def _describe_run(self, recipe: AnyRecipe | None) -> str:
-        """Say what was really run where that is not what the row's label says."""
+        """Describe what was really run where it differs from the row's label."""
         if self.plan.scale == "paper" or recipe is None:
             return ""
         return f"{recipe.model} on {recipe.data.name}, {recipe.epochs} epochs"
@@ -191,7 +191,10 @@ class Collector:
         written = file.stat().st_mtime  # it may be evaluated again, on more test sets
         if self._measures.get(folder, (None,))[0] != written:
             evaluation = read_evaluation(folder)
-            shares = {one.key: 100 * one.value for one in evaluation.metrics if one.percent}
+            metrics = evaluation.metrics
+            shares = {metric.key: 100 * metric.value for metric in metrics if metric.percent}
+                metric.key: 100 * metric.value for metric in evaluation.metrics if metric.percent
+            }
             if evaluation.class_names:
                 shares[CHANCE] = 100 * (1 - 1 / len(evaluation.class_names))
             self._measures[folder] = written, shares
@@ -234,7 +237,7 @@ def _cell_state(finished: int, diverged: int, planned: int) -> str:
 
 
 def _is_open(cell: Mapping[str, Any]) -> bool:
-    """Whether it lacks numbers; what diverged in the paper may do so here."""
+    """Return whether a cell lacks numbers; what diverged in the paper may do so here."""
     as_in_paper = cell["paper"] is not None and cell["paper"]["value"] is None
     return cell["state"] in UNFINISHED or (cell["state"] == "diverged" and not as_in_paper)
 
@@ -260,14 +263,14 @@ def _join(*reasons: str) -> str:
 def _describe_panel(panel: PaperPanel, cells: Cells) -> dict[str, Any]:
     lines = []
     for line in panel.lines:
-        found = [cells[row, cell] for _, row, cell in line.points]
-        ours = [cell["ours"] or {"mean": None, "se": None, "n": 0} for cell in found]
+        points = [cells[row, cell] for _, row, cell in line.points]
+        measured = [cell["ours"] or {"mean": None, "se": None, "n": 0} for cell in points]
         lines.append(
             {
                 "label": line.label,
                 "x": [x for x, _, _ in line.points],
-                **{key: [one[key] for one in ours] for key in ("mean", "se", "n")},
-                "paper": [cell["paper"] and cell["paper"]["value"] for cell in found],
+                **{key: [number[key] for number in measured] for key in ("mean", "se", "n")},
+                "paper": [cell["paper"] and cell["paper"]["value"] for cell in points],
             }
         )
     labels = {"title": panel.title, "x_label": panel.x_label, "y_label": panel.y_label}

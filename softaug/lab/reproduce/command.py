@@ -116,7 +116,7 @@ def demo(out: Path = Path("softaug-demo"), full: bool = False) -> None:
 
 
 def choose_runner(local: bool, address: str | None) -> Runner:
-    """Return the runner that is asked for: Ray where it is installed, unless `local`."""
+    """Return the requested runner: Ray where it is installed, unless `local`."""
     if local and address is not None:
         refuse(WHO, "address is for Ray, which --local does without", address, "leave one out")
     has_ray = find_spec("ray") is not None
@@ -155,7 +155,9 @@ def _describe_table(table: PaperTable, folders: dict[Scale, Path]) -> list[str]:
     for scale in SCALES:
         recipes, _ = scaled(table, scale)
         if scale != "smoke" and recipes:
-            hours = [estimate_hours(one, scale, find(name).cost) for name, one in recipes.items()]
+            hours = [
+                estimate_hours(recipe, scale, find(name).cost) for name, recipe in recipes.items()
+            ]
             parts.append(f"{scale}: {format_cost(hours, scale)}")
         names = [recipe.name for recipe in recipes.values()]
         runs = [run for name in names for run in (folders[scale] / RUNS).glob(f"{name}-seed*")]

@@ -21,10 +21,10 @@ EVALUATIONS = {"digits": 0.15}  # minutes, of fewer images
 _V100 = re.compile(r"(?:(\d+) runs, each )?(?:about )?([\d.]+) V100-(hour|day)s")
 
 
-def estimate_hours(recipe: AnyRecipe, scale: Scale, words: str) -> float | None:
+def estimate_hours(recipe: AnyRecipe, scale: Scale, cost: str) -> float | None:
     """Return hours of a V100 at the paper's scale, else hours of a core; None where unknown.
 
-    `words` is the cost in the catalog's words, which the paper's scale reads.
+    `cost` is the text of the catalog, which the paper's scale reads.
 
     >>> from softaug.lab.recipes.config import Recipe
     >>> estimate_hours(Recipe("a", "resnet18"), "paper", "5 runs, each 9 V100-hours (the paper's)")
@@ -32,7 +32,7 @@ def estimate_hours(recipe: AnyRecipe, scale: Scale, words: str) -> float | None:
     """
     if scale != "paper":
         return SMOKE_SECONDS / 3600 if scale == "smoke" else cpu_minutes(recipe) / 60
-    if (match := _V100.match(words)) is None:
+    if (match := _V100.match(cost)) is None:
         return None
     times, number, unit = match.groups()
     return int(times or 1) * float(number) * (24 if unit == "day" else 1)
@@ -58,17 +58,17 @@ def format_cost(hours: Sequence[float | None], scale: Scale) -> str:
     >>> format_cost([0.2, 1.4], "cpu"), format_cost([0.2], "cpu"), format_cost([1234.0], "paper")
     ('1.6 core-h', '12 core-min', '1,234 V100-h')
     """
-    known = [hour for hour in hours if hour is not None]
-    unknown = len(hours) - len(known)
+    estimated = [hour for hour in hours if hour is not None]
+    unknown = len(hours) - len(estimated)
     if len(hours) == unknown == 1:
         return "unknown"
-    total, device = sum(known), "V100" if scale == "paper" else "core"
+    total, device = sum(estimated), "V100" if scale == "paper" else "core"
     if total >= 1:
         text = f"{total:,.{1 if total < 100 else 0}f}".removesuffix(".0") + f" {device}-h"
     else:
         minutes = total * 60
         text = f"{minutes:.0f} {device}-min" if minutes >= 1 else f"{total * 3600:.0f} {device}-s"
-    return " + ".join([text] * bool(known) + [f"{unknown} unknown"] * bool(unknown))
+    return " + ".join([text] * bool(estimated) + [f"{unknown} unknown"] * bool(unknown))
 
 
 def estimate_left(

@@ -199,11 +199,11 @@ def draw_soft_arm(arms: Mapping[str, AnyRecipe], data_dir: Path | None) -> Itera
     versions = draw_versions(
         images, recipe, images.shape[-1], draws=NUM_CROPS, seed=0, num_classes=len(data.class_names)
     )
-    farthest = [min(crops, key=lambda one: one.visible) for crops in versions]
+    farthest = [min(crops, key=lambda crop: crop.visible) for crops in versions]
     cards = []
-    for one, name in zip(farthest, data.class_names, strict=False):
-        visible, target = f"visible {100 * one.visible:.0f} %", f"target {one.confidence:.2f}"
-        cards.append(Card(one.image.permute(1, 2, 0).numpy(), name, visible, (target,)))
+    for crop, name in zip(farthest, data.class_names, strict=False):
+        visible, target = f"visible {100 * crop.visible:.0f} %", f"target {crop.confidence:.2f}"
+        cards.append(Card(crop.image.permute(1, 2, 0).numpy(), name, visible, (target,)))
     yield crops_figure(label, cards)
 
 
@@ -223,8 +223,8 @@ class GridProgress:
     """Counts the runs of a grid as they end, and estimates the time left."""
 
     def __init__(self, runs: Sequence[GridRun], at_once: int) -> None:
-        known = [run.hours for run in runs if run.hours is not None]
-        mean = sum(known) / len(known) if known else 1.0
+        estimated = [run.hours for run in runs if run.hours is not None]
+        mean = sum(estimated) / len(estimated) if estimated else 1.0
         self.costs = {run.name: mean if run.hours is None else run.hours for run in runs}
         self.at_once = at_once
         self.seconds: dict[str, float] = {}
@@ -259,7 +259,7 @@ def _how(outcome: Outcome, error: float | None) -> str:
 
 @contextmanager
 def _explain_write_errors(out: Path) -> Iterator[None]:
-    """Where a file in the folder cannot be written, such as on a full disk, say how to go on."""
+    """Say how to go on where a file cannot be written, such as on a full disk."""
     try:
         yield
     except OSError as error:

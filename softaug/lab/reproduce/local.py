@@ -70,11 +70,11 @@ class Worker:
 
     def _start(self) -> None:
         context = get_context("spawn")  # a fork would inherit threads and locks of torch
-        self.pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_work, args=(theirs, self._options))
+        self.pipe, worker_end = context.Pipe()
+        self._process = context.Process(target=_work, args=(worker_end, self._options))
         with ignore_sigint():
             self._process.start()
-        theirs.close()  # so that its death is seen as the end of the pipe
+        worker_end.close()  # so that its death is seen as the end of the pipe
 
     def begin(self, run: GridRun) -> None:
         """Give it a run; a process that died while idle is replaced."""

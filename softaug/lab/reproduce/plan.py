@@ -52,7 +52,7 @@ class Plan:
         return [
             name
             for name, recipes in self.recipes.items()
-            if any(one.name == recipe.name for one in recipes.values())
+            if any(planned.name == recipe.name for planned in recipes.values())
         ]
 
     def may_diverge(self) -> set[str]:
@@ -80,10 +80,12 @@ def make_plan(
     has_photos = scale != "smoke" or (data_root(data_dir) / PHOTOS).is_dir()
     photos = PHOTOS if has_photos else _digits_name(out)
     scaled_tables = {table.name: scaled(table, scale, photos) for table in tables}
-    recipes = {name: found for name, (found, _) in scaled_tables.items()}
+    recipes = {name: scaled for name, (scaled, _) in scaled_tables.items()}
     reasons = {name: missing for name, (_, missing) in scaled_tables.items()}
     named = {
-        recipe.name: (name, recipe) for found in recipes.values() for name, recipe in found.items()
+        recipe.name: (name, recipe)
+        for scaled in recipes.values()
+        for name, recipe in scaled.items()
     }
     seeds = _count_seeds(tables, recipes, num_seeds)
     data = dict.fromkeys(recipe.data.name for _, recipe in named.values())

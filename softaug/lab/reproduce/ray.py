@@ -78,8 +78,8 @@ def check_cluster(address: str) -> None:
         refuse(WHO, "address must be HOST:PORT of a Ray cluster, or auto", repr(address), remedy)
     command = [sys.executable, "-m", "ray.scripts.scripts", "status", "--address", address]
     try:
-        asked = subprocess.run(command, capture_output=True, text=True, timeout=ANSWER_SECONDS)
-        reason = asked.stderr.strip().rpartition("\n")[2] or "nothing" if asked.returncode else ""
+        status = subprocess.run(command, capture_output=True, text=True, timeout=ANSWER_SECONDS)
+        reason = status.stderr.strip().rpartition("\n")[2] or "nothing" if status.returncode else ""
     except subprocess.TimeoutExpired:
         reason = f"no answer within {ANSWER_SECONDS} s"
     if reason:
@@ -168,9 +168,9 @@ def check_node(marker: Path, versions: dict[str, Any]) -> None:
     if not marker.is_file():
         rule = f"every node must see {marker.parent}"
         raise UnfitNodeError(f"{rule}; choose an --out that all nodes share")
-    for name, theirs in code_versions().items():
-        if None not in (versions[name], theirs) and versions[name] != theirs:
-            rule = f"every node must have {name} {versions[name]}, got {theirs}"
+    for name, version in code_versions().items():
+        if None not in (versions[name], version) and versions[name] != version:
+            rule = f"every node must have {name} {versions[name]}, got {version}"
             raise UnfitNodeError(f"{rule}; install the same on all, or share one environment")
 
 

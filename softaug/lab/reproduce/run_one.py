@@ -268,7 +268,7 @@ def extra_test_sets(recipe: AnyRecipe, data_dir: Path | None) -> tuple[str, ...]
 
 
 def describe_error(error: BaseException) -> str:
-    """Return an exception as one line; a refusal says all itself."""
+    """Return an exception as one line; of a refusal its message alone."""
     if isinstance(error, (ValueError, OSError)):
         return str(error)
     return f"{type(error).__name__}: {error}"

@@ -98,7 +98,7 @@ def classes(num, whole=0.8):
 
 def test_one_who_answers_by_habit_knows_nothing():
     answers = torch.zeros(30, 1, 1, dtype=torch.int32)
-    assert class_rates(answers, torch.arange(30) % 10, 10).known.tolist() == [[0.0]] * 10
+    assert class_rates(answers, torch.arange(30) % 10, 10).net_hits.tolist() == [[0.0]] * 10
 
 
 def test_classes_with_very_many_images_keep_their_own_k_one_without_has_the_common_k():
