@@ -22,7 +22,8 @@ List what can be trained; piped, one name a line.
   softaug recipes cifar100 soft         names that contain both words
   softaug recipes table2                what a table, a figure or a study needs
   softaug recipes digits-resnet8-soft   one recipe: command, settings, the paper's number, cost"""
-EMBEDDED = ("digits", "fashion-mini")  # data that need no download
+WIDTH = 80  # letters of a line of the overview
+EMBEDDED = ("fashion-mini", "digits")  # data that need no download
 
 
 def recipes(arguments: Sequence[str]) -> None:
@@ -31,11 +32,11 @@ def recipes(arguments: Sequence[str]) -> None:
         print(USAGE)
         return
     words = [word.lower() for word in arguments]
-    found = match_recipes(words)
-    lines: Iterator[str] = (entry.recipe.name for entry in found)
+    rows = match_recipes(words)
+    lines: Iterator[str] = (entry.recipe.name for entry in rows)
     if sys.stdout.isatty():
         width = shutil.get_terminal_size().columns
-        lines = format_matches(found, words, width) if words else format_overview()
+        lines = format_matches(rows, words, width) if words else format_overview()
     print("\n".join(lines))
 
 
@@ -68,32 +69,43 @@ def _remedy(words: Sequence[str], tables: list[str]) -> str:
 def format_overview() -> Iterator[str]:
     """Yield what to try first, what one CPU core can do, and what the paper's tables need."""
     rows = entries()
+    embedded = [row for name in EMBEDDED for row in rows if row.recipe.data.name == name]
     yield f"{len(rows)} recipes. `softaug recipes WORD ...` lists those with all the words,"
     yield "`softaug recipes NAME` shows one, `softaug train NAME` trains it."
     yield "\nFirst, on a laptop: nothing to download"
-    for entry in rows:
-        if entry.recipe.data.name in EMBEDDED:
-            yield f"  {entry.recipe.name:36}  {entry.cost}"
-    yield "\nOn one CPU core: small networks"
-    small = [entry for entry in rows if "CPU core" in entry.cost]
-    yield from _format_families([e for e in small if e.recipe.data.name not in EMBEDDED])
-    yield "\nThe paper's networks"
-    yield from _format_families([entry for entry in rows if "CPU core" not in entry.cost])
+    longest = max(len(row.recipe.name) for row in embedded)
+    for row in embedded:
+        yield f"  {row.recipe.name:{longest}}  {row.cost}"
+    yield "\nSmall networks, timed on one CPU core"
+    small = [row for row in rows if "CPU core" in row.cost and row not in embedded]
+    yield from _format_families(small)
+    yield "\nThe paper's networks, with the paper's times"
+    yield from _format_families([row for row in rows if "CPU core" not in row.cost])
     yield "\nBy table or figure of the paper, and by study: `softaug reproduce NAME` runs it"
     for table in all_tables():
         if table.recipes:
-            yield f"  {table.name:14} {len(table.recipes):3}  {table.title}"
+            title = textwrap.shorten(table.title, WIDTH - 22, placeholder=" ...")
+            yield f"  {table.name:14} {len(table.recipes):3}  {title}"
 
 
 def _format_families(rows: Sequence[Entry]) -> Iterator[str]:
-    """Yield a line for each data set and network: how many rows it has and what they cost."""
+    """Yield a line for each data set and network: how many rows it has, and what they cost."""
     families: dict[str, list[Entry]] = {}
     for entry in rows:
         families.setdefault(row_name(*family_of(entry), "*"), []).append(entry)
-    for name, members in families.items():
-        costs = list(dict.fromkeys(entry.cost for entry in members))
-        cost = costs[0] if len(costs) == 1 else f"{costs[0]}, and others"
-        yield f"  {name:36} {len(members):3}  {cost.partition(' (our')[0]}"
+    for name, members in sorted(families.items()):
+        costs = list(dict.fromkeys(_shorten_cost(entry.cost) for entry in members))
+        cost = costs[0] if len(costs) == 1 else f"{costs[0]}; others differ"
+        yield f"  {name:32} {len(members):3}  {cost}"
+
+
+def _shorten_cost(cost: str) -> str:
+    """Return a cost without its remarks.
+
+    >>> _shorten_cost("about 12 minutes on one CPU core, and 3 for the probe")
+    'about 12 minutes'
+    """
+    return cost.partition(" (")[0].partition(",")[0].removesuffix(" on one CPU core")
 
 
 def format_matches(found: Sequence[Entry], words: Sequence[str], width: int) -> Iterator[str]:

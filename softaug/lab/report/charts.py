@@ -57,7 +57,7 @@ def stack_rows(groups: Mapping[str, Sequence[str]], figure: MplFigure) -> list[A
         axes.set_title(" ", pad=3)
         where = ("figure fraction", "axes fraction")
         bold: dict[str, Any] = {"textcoords": "offset points", "fontweight": "bold"}
-        axes.annotate(literal(heading, 80), (0, 1), (2, 4), where, **bold).set_in_layout(False)
+        axes.annotate(literal(heading, 110), (0, 1), (2, 4), where, **bold).set_in_layout(False)
     return list(every)
 
 

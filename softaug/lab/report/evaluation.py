@@ -68,21 +68,21 @@ def comparison_of_one(evaluation: Evaluation) -> Comparison:
 def evaluation_page(comparison: Comparison, file: str) -> Page:
     """Build the page; `file` is the name of the result file.
 
-    A comparison opens with the differences of all metrics, a single arm with its reliability
+    A comparison opens with the differences of the headline, a single arm with its reliability
     and its accuracy under the first corruption.
     """
     arms = comparison.arms
     reliability = figures.reliability_figures(arms, arms[0].evaluations[0].split)
     corruptions = figures.corruption_figures(arms)
     if comparison.pairs:
-        first: tuple[Figure, ...] = (figures.difference_figure(comparison),)
+        first: tuple[Figure, ...] = (figures.headline_figure(comparison),)
     else:
         beside = [replace(one, height=reliability[0].height) for one in corruptions[:1]]
         first, reliability = (reliability[0], *beside), reliability[1:]
         corruptions = corruptions[1:]
     sections = [
-        Section("All measures", (_main_table(comparison), _runs_section(comparison)), printed=True),
         *_pair_sections(comparison),
+        Section("All measures", (_main_table(comparison), _runs_section(comparison)), printed=True),
         *_figure_section("Corrupted images", corruptions),
         _calibration_section(comparison, reliability),
         _class_section(comparison),
@@ -210,7 +210,8 @@ def _pair_sections(comparison: Comparison) -> list[Section]:
         "zero; = means that no difference was shown, which is not “equal”, and · that there was "
         "nothing to judge by. Of twenty true ties, about one would be called a difference."
     )
-    return [Section("Differences", (*tables, caption), printed=True)]
+    drawn = (figures.difference_figure(comparison),)
+    return [Section("Differences", (drawn, *tables, caption), printed=True)]
 
 
 def _pair_table(pair: Pair, comparison: Comparison, index: int) -> Table:

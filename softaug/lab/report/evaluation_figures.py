@@ -1,11 +1,13 @@
 """The figures of an evaluation or a comparison, each with its words."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure as MplFigure
 from matplotlib.lines import Line2D
@@ -13,7 +15,14 @@ from matplotlib.lines import Line2D
 from softaug.lab.evaluation.stats import estimate
 from softaug.lab.report import charts
 from softaug.lab.report.charts import literal, mark_percent
-from softaug.lab.report.findings import Difference, find_difference, lean
+from softaug.lab.report.findings import (
+    HEADLINE,
+    Difference,
+    find_difference,
+    find_unit,
+    largest_differences,
+    lean,
+)
 from softaug.lab.report.model import WIDE, Colors, Figure, format_list, plural, slug
 from softaug.lab.report.style import GRAY, INK, MARKERS, line_style
 from softaug.lab.schema import (
@@ -22,25 +31,93 @@ from softaug.lab.schema import (
     Comparison,
     Estimate,
     Evaluation,
-    MetricSpec,
     Pair,
 )
 
-# Differences: the picture that a comparison opens with.
+# Differences: first the headline, the picture that a comparison opens with; then all of them.
 
-_UNITS = {  # a group of metrics in one unit, by what their keys begin with
-    "Error, points": ("error", "top5_error", "knn"),
-    "NLL and Brier score": ("nll", "brier", "human_nll"),
-    "Calibration error, points": ("ece_15", "smooth_ece"),
-    "Accuracy, part of the image hidden, points": ("occlusion/",),
-    "Accuracy, moved out of frame, points": ("shift/",),
-    "Accuracy, noise, points": ("noise/",),
-    "Accuracy, corrupted images, points": ("common/mean",),
-    "AUROC, points": ("ood/",),
-}
-_NEAR_COPIES = ("ece_15_mass",)  # in the table only: ECE by other bins
-_OF_EXTRA_SETS = ("error", "nll", "ece_15")
-_COLOR = {"better": 2, "worse": 1}  # of one pair, by its verdict; else gray
+_COLOR = {"better": 2, "worse": 1}  # by the verdict; else gray
+_LETTERS = 22  # of a panel's heading in a line
+
+
+def headline_figure(comparison: Comparison) -> Figure:
+    """Draw a panel for each metric of the headline and for the largest gain and loss.
+
+    Each has a dot with its interval for each pair of arms, better to the right.
+    """
+    pairs = comparison.pairs
+    every = [[find_difference(pair, one) for one in comparison.metrics] for pair in pairs]
+    largest = [one for row in every for one in largest_differences(row)]
+    largest.sort(key=lambda one: -abs(one.gain))
+    ends = [next((one for one in largest if sign * one.gain > 0), None) for sign in (1, -1)]
+    keys = [*HEADLINE, *(one.metric.key for one in ends if one is not None)]
+    panels = {
+        metric.label: [row[place] for row in every]
+        for place, metric in enumerate(comparison.metrics)
+        if metric.key in keys
+    }
+    alt = "; ".join(
+        f"{pair.arm} minus {pair.against}: "
+        + ", ".join(f"{_label(row)} {row[place].text}" for row in panels.values())
+        for place, pair in enumerate(pairs)
+    )
+    baselines = format_list(list(dict.fromkeys(pair.against for pair in pairs)))
+    caption = (
+        f"Differences to {baselines} with 95 % intervals; to the right of the line is better. "
+        "Filled dots: the interval excludes no difference."
+    )
+    draw = partial(_draw_headline, panels, [pair.arm for pair in pairs])
+    return Figure("headline", f"{alt}.", caption, draw, 76 + 30 * len(pairs), WIDE)
+
+
+def _draw_headline(
+    panels: Mapping[str, Sequence[Difference]],
+    arms: Sequence[str],
+    figure: MplFigure,
+    colors: Colors,
+) -> None:
+    every = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
+    for axes, (label, row) in zip(every, panels.items(), strict=True):
+        ends = [0.0]
+        for place, one in enumerate(row):
+            index = _COLOR.get(one.verdict.word, GRAY)
+            ends += _draw_difference(axes, one, place, colors(index), MARKERS[2])
+            if one.value is not None:
+                value = one.metric.format_signed(one.value)
+                above: dict[str, Any] = {"textcoords": "offset points", "ha": "center"}
+                axes.annotate(value, (one.gain, place), (0, 5), fontweight="bold", **above)
+        limit = 1.25 * max(map(abs, ends)) or 1
+        axes.axvline(0, color=INK, linewidth=0.9)
+        axes.set(xlim=(-limit, limit), ylim=(len(arms) - 0.6, -0.8))
+        heading = f"{label.removesuffix(', %')}{', points' if row[0].metric.percent else ''}"
+        axes.set_title(textwrap.fill(literal(heading), _LETTERS), fontweight="bold")
+        axes.grid(visible=False, axis="y")
+        axes.spines["left"].set_visible(False)
+        _label_differences(axes, row, 4)
+    every[0].set_yticks(range(len(arms)), [literal(arm, 26) for arm in arms])
+    figure.supxlabel("← worse · better →", fontsize=9.5)
+
+
+def _draw_difference(
+    axes: Axes, one: Difference, height: float, color: str, marker: str
+) -> list[float]:
+    """Draw a dot with its interval, filled where zero is excluded; return its ends."""
+    if one.value is None:
+        return []
+    ends = [] if one.interval is None else [one.interval.low, one.interval.high]
+    ends = [one.in_gain(end) for end in ends]
+    axes.plot(ends, [height] * len(ends), color=color, linewidth=2)
+    face = color if one.verdict.word in _COLOR else "none"
+    look: dict[str, Any] = {"linestyle": "none", "marker": marker, "markersize": 6}
+    axes.plot(one.gain, height, color=color, mfc=face, **look)
+    return [*ends, one.gain]
+
+
+def _label_differences(axes: Axes, row: Sequence[Difference], num_ticks: int) -> None:
+    """Label an axis of gains by differences: where lower is better, they fall to the right."""
+    sign = 1 if row[0].metric.higher_is_better else -1
+    axes.locator_params(axis="x", nbins=num_ticks)
+    axes.xaxis.set_major_formatter(lambda gain, _: f"{sign * gain + 0.0:g}".replace("-", "−"))
 
 
 def difference_figure(comparison: Comparison) -> Figure:
@@ -48,9 +125,9 @@ def difference_figure(comparison: Comparison) -> Figure:
     pairs = comparison.pairs
     groups: dict[str, list[list[Difference]]] = {}
     for metric in comparison.metrics:
-        if unit := _unit(metric):
-            found = [find_difference(pair, metric) for pair in pairs]
-            groups.setdefault(unit, []).append(found)
+        if unit := find_unit(metric):
+            row = [find_difference(pair, metric) for pair in pairs]
+            groups.setdefault(unit, []).append(row)
     arms = [pair.arm for pair in pairs] if len(pairs) > 1 else []
     rows = [row for rows in groups.values() for row in rows]
     names = "; ".join(f"{pair.arm} minus {pair.against}" for pair in pairs)
@@ -62,15 +139,6 @@ def difference_figure(comparison: Comparison) -> Figure:
     height = 34 + 12 * len(arms) + 32 * len(groups) + (9 + 4 * len(pairs)) * len(rows)
     draw = partial(_draw_differences, groups, arms)
     return Figure("differences", alt, caption, draw, height, WIDE)
-
-
-def _unit(metric: MetricSpec) -> str | None:
-    """Find the group of a metric; None for near copies of others."""
-    for heading, prefixes in _UNITS.items():
-        if metric.key.startswith(prefixes):
-            return None if metric.key in _NEAR_COPIES else heading
-    name, _, key = metric.key.rpartition("/")
-    return f"{name} images" if name and key in _OF_EXTRA_SETS else None
 
 
 def _label(row: Sequence[Difference]) -> str:
@@ -91,36 +159,27 @@ def _draw_differences(
 
     Groups are in one unit each and have scales of their own, whose zeros stand above each other.
     """
-    look: dict[str, Any] = {"linestyle": "none", "markersize": 6}
     every = charts.stack_rows(
         {name: list(map(_label, rows)) for name, rows in groups.items()}, figure
     )
     for axes, rows in zip(every, groups.values(), strict=True):
-        reach = [0.0]
+        ends = [0.0]
         for place, row in enumerate(rows):
             axes.annotate(
                 _text(row), (1.02, place), xycoords=("axes fraction", "data"), va="center"
             )
             for turn, one in enumerate(row):
-                if one.value is None:
-                    continue
                 index = turn + 1 if arms else _COLOR.get(one.verdict.word, GRAY)
-                color, marker = colors(index), MARKERS[index % len(MARKERS)]
                 height = place + 0.24 * (turn - (len(row) - 1) / 2)
-                if one.interval is not None:
-                    ends = [one.in_gain(end) for end in (one.interval.low, one.interval.high)]
-                    axes.plot(ends, [height] * 2, color=color, linewidth=2)
-                    reach += map(abs, ends)
-                face = color if one.verdict.word in _COLOR else "none"
-                axes.plot(one.gain, height, color=color, mfc=face, marker=marker, **look)
-                reach.append(abs(one.gain))
-        limit = 1.08 * max(reach) or 1
+                marker = MARKERS[index % len(MARKERS)]
+                ends += _draw_difference(axes, one, height, colors(index), marker)
+        limit = 1.08 * max(map(abs, ends)) or 1
         axes.spines["left"].set_visible(False)
         axes.set_xlim(-limit, limit)
-        axes.locator_params(axis="x", nbins=7)
+        _label_differences(axes, rows[0], 7)
     figure.supxlabel("← worse · better →", fontsize=9.5)
     handles = [
-        Line2D([], [], color=colors(index), marker=MARKERS[index % len(MARKERS)], **look)
+        Line2D([], [], color=colors(index), marker=MARKERS[index % len(MARKERS)], linestyle="none")
         for index in range(1, len(arms) + 1)
     ]
     charts.add_legend_above(figure, handles, list(map(literal, arms)))

@@ -15,7 +15,7 @@ from PIL import Image
 
 from softaug.checks import describe, refuse
 from softaug.lab.report.charts import add_legend_above, literal
-from softaug.lab.report.model import NARROW, WIDE, Colors, Figure, format_list
+from softaug.lab.report.model import WIDE, Colors, Figure, format_list
 from softaug.lab.schema import Arm, Evaluation, ImagePrediction
 
 _COARSE = 96  # pixels: below, an image shows its pixels as squares
@@ -37,11 +37,10 @@ class Card:
 def crops_figure(arm: str, cards: Sequence[Card]) -> Figure:
     """Draw images as an arm's training sees them, with the target of each one's class."""
     caption = (
-        f"What the arm {arm!r} is trained on, the farthest of eight crops of each image: the "
-        "less is visible, the softer the target."
+        f"Images as “{arm}” is trained on them: the farthest of eight crops of each. The "
+        "less of the image is visible, the lower the target of its class."
     )
-    half = len(cards) // 2
-    return _draw_later("crops", caption, (cards[:half], cards[half:]), (), NARROW)
+    return _draw_later("crops", caption, (cards,), (), WIDE)
 
 
 def shown_evaluations(arms: Sequence[Arm]) -> dict[str, Evaluation]:

@@ -25,7 +25,20 @@ SIGNS: dict[Word, str] = {
     "no difference shown": "=",
     "not tested": "·",
 }
-_HEADLINE = ("error", "nll", "ece_15", "common/mean")
+HEADLINE = ("error", "nll", "ece_15", "common/mean")
+_UNITS = {  # a group of metrics in one unit, by what their keys begin with
+    "Error, points": ("error", "top5_error", "knn"),
+    "NLL and Brier score": ("nll", "brier", "human_nll"),
+    "Calibration error, points": ("ece_15", "smooth_ece"),
+    "Accuracy, part of the image hidden, points": ("occlusion/",),
+    "Accuracy, moved out of frame, points": ("shift/",),
+    "Accuracy, noise, points": ("noise/",),
+    "Accuracy, corrupted images, points": ("common/mean",),
+    "AUROC, points": ("ood/",),
+}
+_NEAR_COPIES = ("ece_15_mass",)  # in the table only: ECE by other bins
+_OF_EXTRA_SETS = ("error", "nll", "ece_15")
+_MAX_NAMED = 3  # metrics that became worse, in a sentence
 _FLOORS = ("knn_untrained_error", "knn_pixels_error")
 
 
@@ -56,11 +69,16 @@ class Difference:
         return f"{shown} [{format_range(self.metric, self.interval)}]"
 
     @property
-    def phrase(self) -> str:
-        """The difference in a sentence, with its verdict."""
+    def named(self) -> str:
+        """The metric and the difference in a sentence."""
         unit = " points" if self.metric.percent and self.value is not None else ""
         shown = "not known" if self.value is None else self.metric.format_signed(self.value)
-        return f"{in_words(self.metric)} {shown}{unit} ({self.verdict.word})"
+        return f"{in_words(self.metric)} {shown}{unit}"
+
+    @property
+    def phrase(self) -> str:
+        """The same with its verdict."""
+        return f"{self.named} ({self.verdict.word})"
 
 
 def find_difference(pair: Pair, metric: MetricSpec) -> Difference:
@@ -70,6 +88,15 @@ def find_difference(pair: Pair, metric: MetricSpec) -> Difference:
     if verdict.over == "images" and over_images is not None:
         return Difference(metric, over_images.value, over_images, verdict)
     return Difference(metric, mean_difference(pair, key), seed_range(pair, key), verdict)
+
+
+def find_unit(metric: MetricSpec) -> str | None:
+    """Return the heading of a metric's group; None for near copies of others."""
+    for heading, prefixes in _UNITS.items():
+        if metric.key.startswith(prefixes):
+            return None if metric.key in _NEAR_COPIES else heading
+    name, _, key = metric.key.rpartition("/")
+    return f"{name} images" if name and key in _OF_EXTRA_SETS else None
 
 
 def mean_difference(pair: Pair, key: str) -> float | None:
@@ -112,32 +139,48 @@ def count_images(evaluation: Evaluation, name: str = "") -> str:
 
 
 def write_findings(comparison: Comparison) -> tuple[str, ...]:
-    """Write three sentences for each pair of arms; where there is none, for each arm."""
+    """Write what each pair of arms shows, then the evidence; without pairs, what each arm is."""
     images = count_images(comparison.arms[0].evaluations[0])
     if comparison.pairs:
-        every = (_pair_findings(pair, comparison, images) for pair in comparison.pairs)
-    else:
-        every = (_arm_findings(arm, comparison, images) for arm in comparison.arms)
-    return tuple(line for lines in every for line in lines)
+        every = [_pair_findings(pair, comparison) for pair in comparison.pairs]
+        evidence = dict.fromkeys(_evidence(pair, images) for pair in comparison.pairs)
+        return (*(line for lines in every for line in lines), *evidence)
+    arms = (_arm_findings(arm, comparison, images) for arm in comparison.arms)
+    return tuple(line for lines in arms for line in lines)
 
 
-def _pair_findings(pair: Pair, comparison: Comparison, images: str) -> list[str]:
-    found = [find_difference(pair, metric) for metric in comparison.metrics]
-    first = [one.phrase for one in found if one.metric.key in _HEADLINE]
-    found_lines = [f"{pair.arm} against {pair.against}: {', '.join(first)}."] if first else []
-    largest = _largest(found)
-    if largest:
-        phrases = format_list([one.phrase for one in largest])
-        found_lines.append(f"The largest of all differences in points: {phrases}.")
-    words = Counter(one.verdict.word for one in found)
-    counts = format_list([f"{words[word]} {word}" for word in SIGNS if words[word]])
-    found_lines.append(f"Of {plural(len(found), 'measure')}: {counts}. {_evidence(pair, images)}")
-    return found_lines
+def _pair_findings(pair: Pair, comparison: Comparison) -> list[str]:
+    """Write the headline; then the largest differences, and how many are better and worse."""
+    differences = [find_difference(pair, metric) for metric in comparison.metrics]
+    first = [one.phrase for one in differences if one.metric.key in HEADLINE]
+    lines = [f"{pair.arm} against {pair.against}: {', '.join(first)}."] if first else []
+    largest = [one.phrase for one in largest_differences(differences)]
+    start = f"The largest differences in points: {format_list(largest)}. " if largest else ""
+    return [*lines, f"{start}Of {plural(len(differences), 'measure')}: {_tally(differences)}."]
 
 
-def _largest(found: Sequence[Difference]) -> list[Difference]:
-    """Find the largest gain and the largest loss among the metrics in percent."""
-    in_points = [one for one in found if one.metric.percent and one.gain]
+def _tally(differences: Sequence[Difference]) -> str:
+    """Count the verdicts, and name what became worse."""
+    words = Counter(one.verdict.word for one in differences)
+    counts = {word: f"{words[word]} {word}" for word in SIGNS if words[word]}
+    worse = [one.named for one in differences if one.verdict.word == "worse"]
+    if worse:
+        more = [f"{len(worse) - _MAX_NAMED} more"] if len(worse) > _MAX_NAMED else []
+        counts["worse"] += f" ({', '.join([*worse[:_MAX_NAMED], *more])})"
+    return format_list(list(counts.values()))
+
+
+def largest_differences(differences: Sequence[Difference]) -> list[Difference]:
+    """Return the largest gain and the largest loss among the metrics in percent, largest first.
+
+    Metrics that were not tested are left out, and near copies of others.
+    """
+    in_points = [
+        one
+        for one in differences
+        if one.metric.percent and one.gain and find_unit(one.metric)
+        if one.verdict.word != "not tested"
+    ]
     sides = ([one for one in in_points if sign * one.gain > 0] for sign in (1, -1))
     ends = [max(side, key=lambda one: abs(one.gain)) for side in sides if side]
     return sorted(ends, key=lambda one: -abs(one.gain))
@@ -158,7 +201,7 @@ def _arm_findings(arm: Arm, comparison: Comparison, images: str) -> list[str]:
     first = [
         f"{in_words(metric)} {format_mean(arm, metric)}{' %' if metric.percent else ''}"
         for metric in comparison.metrics
-        if metric.key in _HEADLINE
+        if metric.key in HEADLINE
     ]
     lines = [f"{arm.name}: {', '.join(first)}."] if first else []
     lines.append(describe_confidence(arm))

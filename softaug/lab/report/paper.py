@@ -1,7 +1,8 @@
 """Tables, figures and studies that a grid collects: the paper's numbers beside ours."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from string import ascii_letters
@@ -56,6 +57,8 @@ def paper_page(table: CollectedTable, folder: Path) -> Page:
     """
     figure, gains = paper_figure(table, folder), gain_figure(table)
     first = figure or gains
+    if first is not None and _is_trial(table):
+        first = replace(first, caption=f"Trial run of {_list_ran(table)}. {first.caption}")
     sections = []
     if figure is not None and gains is not None:
         sections.append(Section("Gains", ((gains,),)))
@@ -70,7 +73,7 @@ def paper_page(table: CollectedTable, folder: Path) -> Page:
     if _has_paper(table):
         footer += " Numbers in the columns of the paper are the paper’s; none was measured here."
     return Page(
-        title=f"{format_name(table.name)}. {table.title}",
+        title=_title(table),
         lead=_lead(table),
         figures=() if first is None else (first,),
         findings=write_findings(table),
@@ -96,8 +99,22 @@ def _write_number(found: re.Match[str]) -> str:
 def _lead(table: CollectedTable) -> str:
     if not table.rows and not table.runs:
         return "From the paper’s equations alone: nothing was run for it."
-    ran = "; ".join(dict.fromkeys(row.ran for row in table.rows if row.ran))
-    return f"Scale “{table.scale}”. {f'What was run: {ran}.' if ran else ''}".rstrip()
+    parts = [f"Scale “{table.scale}”."]
+    if not _of_paper(table):
+        parts.append("A study of ours: the paper has no numbers for it.")
+    if ran := _list_ran(table):
+        parts.append(f"What was run: {ran}.")
+    return " ".join(parts)
+
+
+def _title(table: CollectedTable) -> str:
+    title = f"{format_name(table.name)}. {table.title}" if _of_paper(table) else table.title
+    return f"Trial run: {title}" if _is_trial(table) else title
+
+
+def _list_ran(table: CollectedTable) -> str:
+    """List what was run, where that is not what the rows' labels say."""
+    return "; ".join(dict.fromkeys(row.ran for row in table.rows if row.ran))
 
 
 # The table.
@@ -109,13 +126,14 @@ def number_table(table: CollectedTable) -> Table:
     reasons = [cell.why for row in rows for cell in row.cells if cell.why]
     marks = dict(zip(dict.fromkeys(reasons), ascii_letters, strict=False))
     columns, groups = _columns(table), dict[str, list[tuple[Cell, ...]]]()
-    for group in dict.fromkeys(row.group for row in rows):
+    names = _name_groups(table)
+    for group in names:
         for row in (row for row in rows if row.group == group):
             for cell in row.cells:
                 values = _row_cells(row, cell, table, marks.get(cell.why, ""))
                 label = Cell(row.label, source=_source(row))
                 shown = (label, *(values[column.title] for column in columns[1:]))
-                groups.setdefault(_heading(group, cell), []).append(shown)
+                groups.setdefault(_heading(names, group, cell), []).append(shown)
     return Table(
         table.name,
         format_name(table.name),
@@ -145,9 +163,25 @@ def _is_trial(table: CollectedTable) -> bool:
     return table.scale == "smoke"
 
 
-def _heading(group: str, cell: CollectedCell) -> str:
+def _of_paper(table: CollectedTable) -> bool:
+    return _OF_PAPER.fullmatch(table.name) is not None
+
+
+def _name_groups(table: CollectedTable) -> dict[str, str]:
+    """Map each group to its heading: in a trial to what was run in its place."""
+    names = {row.group: row.group for row in table.rows}
+    for row in table.rows if _is_trial(table) else ():
+        if row.ran and names[row.group] == row.group:
+            instead = f", in place of {row.group}" if row.group else ""
+            names[row.group] = row.ran + instead
+    return names
+
+
+def _heading(names: Mapping[str, str], group: str, cell: CollectedCell) -> str:
     """Name data and measure; images that the group is called by are not named twice."""
     words = measure_words(cell.measure, "" if cell.on == group else cell.on)
+    if names[group] != group:
+        return f"{capitalize(words.removesuffix(', %'))} of {names[group]}, %"
     return f"{group}: {words}" if group else capitalize(words)
 
 
@@ -219,7 +253,7 @@ def gain_figure(table: CollectedTable) -> Figure | None:
     bars = [f"{row.label}: {_describe_gain(row)}" for rows in groups.values() for row in rows]
     alt = f"Gains over the baseline row in points. {'; '.join(bars)}."
     caption = "Points better than the baseline row; to the right is better."
-    if _has_paper(table):
+    if _has_paper(table) and not _is_trial(table):
         caption += " Hatched: the paper’s."
     height = 62 + 32 * len(groups) + 15 * len(bars)
     draw = partial(charts.draw_gains, groups, "ours, a trial" if _is_trial(table) else "ours")
@@ -227,12 +261,14 @@ def gain_figure(table: CollectedTable) -> Figure | None:
 
 
 def _list_gains(table: CollectedTable) -> Iterator[tuple[str, GainRow]]:
-    """List every cell that has a gain, the paper's or ours, with the heading it is under."""
+    """List every cell that has a gain, with the heading it is under; of a trial, only ours."""
+    names = _name_groups(table)
     for row in table.rows:
         for cell in row.cells:
             paper, ours = find_gains(row, cell, table.rows)
+            paper = None if _is_trial(table) else paper
             if paper is not None or ours is not None:
-                heading = _heading(row.group, cell).removesuffix(", %")
+                heading = _heading(names, row.group, cell).removesuffix(", %")
                 yield heading, GainRow(row.label, paper, ours)
 
 
@@ -268,14 +304,11 @@ def write_findings(table: CollectedTable) -> tuple[str, ...]:
 def _cautions(table: CollectedTable, folder: Path) -> tuple[str, ...]:
     progress = describe_progress(table, folder)
     found = [progress] if progress else []
-    if table.scale != "paper" and table.rows:
-        if _OF_PAPER.fullmatch(table.name) is None:
-            found.append("A study of ours: the paper has no numbers for it.")
-        elif not _is_trial(table):
-            found.append(
-                f"Scale “{table.scale}”: smaller networks, data or budgets than the paper’s, so "
-                "the difference to the paper is not like for like. Compare the gains."
-            )
+    if table.scale == "cpu" and table.rows and _of_paper(table):
+        found.append(
+            f"Scale “{table.scale}”: smaller networks, data or budgets than the paper’s, so "
+            "the difference to the paper is not like for like. Compare the gains."
+        )
     return tuple(found)
 
 

@@ -27,7 +27,7 @@ _COLUMN = 340  # points: a panel alone, which a paper shows in one column
 def paper_figure(table: CollectedTable, folder: Path) -> Figure | None:
     """Return the figure of a collected file in `folder`; None for tables and before any run."""
     if table.panels:
-        return _panels(table)
+        return _panels(_without_paper(table) if table.scale == "smoke" else table)
     if table.crops:
         return _crops(table)
     return _softening() if table.name == "figure2" else _answers(table, folder)
@@ -51,6 +51,15 @@ def _panels(table: CollectedTable) -> Figure:
     width, height = (WIDE, 260) if len(table.panels) > 1 else (_COLUMN, 290)
     draw = partial(_draw_panels, table.panels)
     return Figure(table.name, " ".join(told), caption, draw, height, width)
+
+
+def _without_paper(table: CollectedTable) -> CollectedTable:
+    """Return the table without the paper's points, with which a trial is not to be compared."""
+    panels = []
+    for panel in table.panels:
+        lines = [one.model_copy(update={"paper": [None] * len(one.x)}) for one in panel.lines]
+        panels.append(panel.model_copy(update={"lines": lines}))
+    return table.model_copy(update={"panels": panels})
 
 
 def _draw_panels(panels: Sequence[CollectedPanel], figure: MplFigure, colors: Colors) -> None:

@@ -18,7 +18,7 @@ def print_page(page: Page, console: Console) -> None:
         return
     console.print(Text(page.title, "bold"))
     for caution in page.cautions:
-        console.print(Text(f"Mind: {caution}"))
+        console.print(Text(f"Note: {caution}"))
     for table in page.tables():
         for line in _table(table, console.width):
             console.print(line, soft_wrap=True)

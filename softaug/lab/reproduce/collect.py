@@ -17,6 +17,7 @@ from softaug.lab.recipes.augment import Augment
 from softaug.lab.recipes.config import AnyRecipe, Recipe
 from softaug.lab.recipes.paper_numbers import V2, PaperCell, PaperPanel, PaperRow, PaperTable
 from softaug.lab.recipes.scale import Scale
+from softaug.lab.report.model import plural
 from softaug.lab.reproduce.plan import RUNS, Plan
 from softaug.lab.reproduce.run_one import (
     NO_DATA,
@@ -119,7 +120,8 @@ class Collector:
         """Describe what was really run where it differs from the row's label."""
         if self.plan.scale == "paper" or recipe is None:
             return ""
-        return f"{recipe.model} on {recipe.data.name}, {recipe.epochs} epochs"
+        data = recipe.data.name.rpartition("/")[2]  # of a folder, its name
+        return f"{recipe.model} on {data}, {plural(recipe.epochs, 'epoch')}"
 
     def _describe_cell(self, table: PaperTable, row: PaperRow, cell: PaperCell) -> dict[str, Any]:
         published = {"value": cell.value, "se": cell.se, "source": cell.source}

@@ -11,13 +11,13 @@ from softaug.lab.recipes.scale import PHOTOS, Scale
 # Images a second of resnet8-s2 in one thread of an AMD EPYC, by CPU time, a run of one to three
 # epochs each, with the measuring between epochs. An evaluation is of 10,000 images with 1 draw.
 IMAGES, WITH_POLICY, PAIRS = 900, 620, 450
-RATES = {PHOTOS: 190, "digits": 1200}  # where images are read from files, or are smaller
+RATES = {PHOTOS: 190, "digits": 1200, "fashion-mini": 2000}  # from files, or smaller images
 PROBE_MINUTES, EVALUATION_MINUTES = 3, 0.7
 SMOKE_SECONDS = 2
 SLOWER = {"resnet20": 3.2, "fastnet": 2.4}  # times the time of resnet8-s2, on the same core
 CLASSES = {"cifar100": 100}  # others have 10
-PER_CLASS = {"cifar10": 5000, "cifar100": 500}  # where all images are trained on
-EVALUATIONS = {"digits": 0.15}  # minutes, of fewer images
+PER_CLASS = {"cifar10": 5000, "cifar100": 500, "digits": 60, "fashion-mini": 200}  # used whole
+EVALUATIONS = {"digits": 0.15, "fashion-mini": 0.08}  # minutes, of fewer images
 _V100 = re.compile(r"(?:(\d+) runs, each )?(?:about )?([\d.]+) V100-(hour|day)s")
 
 

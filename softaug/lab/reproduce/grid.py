@@ -146,18 +146,22 @@ class Grid:
         for row in study.rows:
             if recipe := self.plan.recipe_of(study, row):
                 groups.setdefault(row.group, {})[row.label] = recipe
-        for title, arms in groups.items():
+        is_trial = self.plan.scale == "smoke"
+        for number, (group, arms) in enumerate(groups.items()):
             runs = [run for recipe in arms.values() for run in self.plan.runs_of(recipe)]
             finished = [run for run in runs if is_finished(run.folder)]
             if len({run.recipe.name for run in finished}) > 1:
-                out = self.plan.out / "compare" / f"{study.name}-{slug(title)}"
+                name = f"trial-{number}" if is_trial else slug(group)
+                out = self.plan.out / "compare" / f"{study.name}-{name}"
                 labels = {recipe.name: label for label, recipe in arms.items()}
                 compare_runs([run.folder for run in finished], out, labels)
                 opening = tuple(draw_soft_arm(arms, self.options.data_dir))
-                page = write_report(out / COMPARISON, study.title, opening)
-                self.console.print()
-                print_findings(out / COMPARISON, self.console)
-                yield page
+                title = study.title if len(groups) == 1 or is_trial else f"{study.title}: {group}"
+                title = f"Trial run, no evidence: {title}" if is_trial else title
+                yield write_report(out / COMPARISON, title, opening)
+                if not is_trial:
+                    self.console.print()
+                    print_findings(out / COMPARISON, self.console)
 
     def _describe_problems(self, left: Sequence[GridRun]) -> list[str]:
         """Say what did not come out; what diverged in the paper may do so here."""

@@ -7,10 +7,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from softaug.lab.io import read_json, write_text
 from softaug.lab.recipes.paper_numbers import spread
+from softaug.lab.report.style import PAGE, SERIES
 from softaug.lab.reproduce.collect import Collector
 from softaug.lab.reproduce.cost import format_duration
 from softaug.lab.reproduce.plan import RUNS, Plan
@@ -27,9 +28,12 @@ from softaug.lab.reproduce.run_one import (
 INDEX = "index.html"
 RELOAD_SECONDS = 30
 NUM_LINES = 12  # of the log of a run that failed
+MAX_OPEN = 14  # rows: a longer table is folded
 FORMATS = ("html", "md", "tex", "json", "png", "pdf")
 _TEMPLATES = Environment(
-    loader=PackageLoader("softaug.lab.reproduce"),
+    loader=ChoiceLoader(
+        [PackageLoader("softaug.lab.reproduce"), PackageLoader("softaug.lab.report")]
+    ),
     autoescape=True,
     undefined=StrictUndefined,
     trim_blocks=True,
@@ -83,6 +87,8 @@ class StatusPage:
             diverged=[run for run in runs if run["state"] == "diverged"],
             tables=[self._read_table(table.name) for table in self.plan.tables],
             spread=spread,
+            most_open=MAX_OPEN,
+            colors=(*PAGE, *SERIES),
         )
 
     def _describe_run(self, run: GridRun) -> dict[str, Any]:
@@ -101,10 +107,19 @@ class StatusPage:
         """Return a table's file, written after the last run, and what else there is of it."""
         out = self.plan.out
         table: dict[str, Any] = read_json(out / f"{name}.json", "reproduce")
-        files = [out / f"{name}.{kind}" for kind in FORMATS]
+        cells = [cell for row in table["rows"] for cell in row["cells"]]
         pages = sorted(out.glob(f"compare/{name}-*/report.html"))
-        links = [str(file.relative_to(out)) for file in (*pages, *files) if file.exists()]
-        return {**table, "links": links}
+        drawn = [page.parent / "figures" / "headline.png" for page in pages]
+        files = [out / f"{name}.{kind}" for kind in FORMATS]
+        there = {"pages": pages, "pictures": [*drawn, out / f"{name}.png"], "links": files}
+        return {
+            **table,
+            "has_paper": any(cell["paper"] for cell in cells),
+            **{
+                key: [str(file.relative_to(out)) for file in every if file.exists()]
+                for key, every in there.items()
+            },
+        }
 
 
 def _read_last_lines(log: Path) -> str:

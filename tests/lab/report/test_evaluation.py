@@ -126,14 +126,26 @@ def test_three_sentences_tell_the_headline_the_largest_and_the_evidence(comparis
     assert write_findings(comparison) == (
         "soft against hard: error −4.50 points (better), NLL −0.090 (no difference shown), "
         "ECE (15 bins) −2.25 points (no difference shown).",
-        "The largest of all differences in points: error −4.50 points (better).",
-        "Of 4 measures: 1 better, 1 worse and 2 no difference shown. Measured on 1,000 test "
-        "images; over 2 seeds a difference must be more than 12.7 standard errors to be called "
-        "better or worse.",
+        "The largest differences in points: error −4.50 points (better). Of 4 measures: 1 better, "
+        "1 worse (accuracy, 40% hidden +4.5 points) and 2 no difference shown.",
+        "Measured on 1,000 test images; over 2 seeds a difference must be more than 12.7 standard "
+        "errors to be called better or worse.",
     )
     comparison.pairs[0].by_seed["occlusion/0.4"] = Estimate(-0.203, 0.001, 2)
     _, largest, _ = write_findings(comparison)
     assert "accuracy, 40% hidden −20.3 points (worse) and error −4.50 points (better)" in largest
+
+
+def test_evidence_that_is_the_same_for_several_pairs_is_written_once(comparison):
+    twice = change(comparison, pairs=[*comparison.pairs, *comparison.pairs])
+    *first, evidence = write_findings(comparison)
+    assert write_findings(twice) == (*first, *first, evidence)
+
+
+def test_a_metric_that_was_not_tested_is_no_largest_difference(comparison):
+    comparison.pairs[0].verdicts["error"] = Verdict("not tested", 0, "seeds")
+    _, largest, _ = write_findings(comparison)
+    assert "error" not in largest
 
 
 def test_a_verdict_over_images_tells_the_difference_of_that_pair(comparison):
@@ -159,12 +171,22 @@ def test_one_evaluation_is_one_arm_without_pairs(evaluation):
 
 
 def test_a_page_opens_with_the_picture_that_carries_its_message(comparison, evaluation):
-    assert [one.name for one in evaluation_page(comparison, "").figures] == ["differences"]
+    assert [one.name for one in evaluation_page(comparison, "").figures] == ["headline"]
     alone = evaluation_page(comparison_of_one(evaluation), "")
     names = [one.name for one in alone.figures]
     assert names == ["reliability-before-0-soft", "robustness-occlusion"]
     every = [one.name for one in alone.all_figures()]
     assert len(set(every)) == len(every), "no figure stands twice"
+
+
+def test_the_headline_has_a_panel_for_each_of_its_metrics_and_the_largest(comparison):
+    comparison.pairs[0].by_seed["occlusion/0.4"] = Estimate(-0.203, 0.001, 2)
+    drawn = draw_figure(figures.headline_figure(comparison))
+    titles = ["Error, points", "NLL", "ECE (15 bins), points", "Accuracy, 40% hidden,\npoints"]
+    assert [axes.get_title() for axes in drawn.axes] == titles
+    _, dot, _ = drawn.axes[0].lines
+    assert dot.get_xdata() == pytest.approx([4.5])  # to the right: the error fell
+    assert drawn.axes[0].xaxis.get_major_formatter()(4.5, None) == "−4.5"
 
 
 def test_differences_are_better_to_the_right_with_their_interval(comparison):
@@ -245,4 +267,4 @@ def test_the_terminal_shows_tables_and_ends_with_what_they_say(comparison):
     assert max(map(len, lines)) <= 110
     (row,) = [line for line in lines if "12.00 ± 2.00" in line]
     assert re.split(r"\s{2,}", row.strip()) == ["Error, % ↓", "12.00 ± 2.00", "7.50 ± 1.50 *"]
-    assert lines[-5].startswith("soft against hard: error −4.50 points (better)")
+    assert lines[-6].startswith("soft against hard: error −4.50 points (better)")

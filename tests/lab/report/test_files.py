@@ -27,7 +27,7 @@ VOID = {"meta", "link", "br", "hr", "img", "input"}
 EVIL = r"50 % of {A} & #1_x ^~ \today $y$ <b> [red] | `c` *d* [e](f) “é” 漢"
 SOFT = ["Soft Augmentation", "18.31 ± 0.17", "28.00 ± 0.58", "3 of 3", "+9.69", "+2.49"]
 FIGURES = {  # of two arms, one pair and one corruption
-    "differences",
+    *("headline", "differences"),
     *(f"reliability-{when}-{arm}" for when in ("before", "after") for arm in ("0-hard", "1-soft")),
     *("confusion-0-hard", "confusion-1-soft", "robustness-occlusion", "class-change-0-soft"),
     *("examples", "occluded-examples"),
@@ -86,11 +86,11 @@ def page(page_text):
 
 
 def test_the_picture_comes_first_then_sentences_then_sections_that_fold(page, page_text):
-    picture, sentences = page_text.index('id="figure-differences"'), page_text.index('findings"')
+    picture, sentences = page_text.index('id="figure-headline"'), page_text.index('findings"')
     assert picture < sentences < page_text.index("<details", sentences)
     ids = [attrs["id"] for attrs in page.all("details") if "id" in attrs]
     assert ids == [
-        *("all-measures", "differences", "corrupted-images", "calibration", "classes"),
+        *("differences", "all-measures", "corrupted-images", "calibration", "classes"),
         *("examples", "settings-commands-and-machines"),
     ]
     assert not any("open" in attrs for attrs in page.all("details"))
@@ -135,7 +135,7 @@ def test_equal_input_gives_equal_bytes(page_text, written):
     found = evaluation_page(factories.make_comparison(), "comparison.json")
     assert inline_svg(found.figures[0]) in page_text
     svg = figure_files(found.figures[0])["svg"]
-    assert svg == (written / "figures" / "differences.svg").read_bytes()
+    assert svg == (written / "figures" / "headline.svg").read_bytes()
 
 
 def test_hostile_text_stays_text():

@@ -82,9 +82,13 @@ def test_a_row_has_both_numbers_their_difference_and_both_gains(table, row):
 def test_a_trial_shows_no_difference_to_the_paper_and_says_what_was_run(table, tmp_path):
     rows = [change(row, ran="resnet8 on digits, 1 epoch") for row in table.rows]
     trial = change(table, scale="smoke", rows=rows)
-    assert "Ours − paper’s" not in lines(trial)[ERROR, "Soft Augmentation"]
+    heading = "Error of resnet8 on digits, 1 epoch, in place of CIFAR-100, %"
+    assert "Ours − paper’s" not in lines(trial)[heading, "Soft Augmentation"]
     page = paper_page(trial, tmp_path)
+    assert page.title == "Trial run: Table 1. Errors"
     assert page.lead == "Scale “smoke”. What was run: resnet8 on digits, 1 epoch."
+    (drawn,) = page.figures
+    assert "the paper’s" not in drawn.alt
     assert page.findings == ("A trial that every row can be run; its numbers are no evidence.",)
 
 
@@ -93,7 +97,7 @@ def test_without_numbers_of_the_paper_s_there_are_no_columns_for_them(tmp_path):
     shown = {"Ours": "28.00 ± 0.58", "Runs": "3 of 3", "Gain over baseline": "+3.00 ± 0.58"}
     assert lines(study)[ERROR, "soft"] == {"Row": "soft", **shown}
     page = paper_page(study, tmp_path)
-    assert page.cautions == ("A study of ours: the paper has no numbers for it.",)
+    assert "A study of ours: the paper has no numbers for it." in page.lead
     assert "paper" not in number_table(study).caption
 
 
