@@ -80,9 +80,10 @@ def format_overview() -> Iterator[str]:
     yield "\nThe paper's networks"
     yield from _format_families([entry for entry in rows if "CPU core" not in entry.cost])
     yield "\nBy table or figure of the paper, and by study: `softaug reproduce NAME` runs it"
+    longest = max(len(table.name) for table in all_tables())
     for table in all_tables():
         if table.recipes:
-            yield f"  {table.name:14} {len(table.recipes):3}  {table.title}"
+            yield f"  {table.name:{longest}} {len(table.recipes):3}  {table.title}"
 
 
 def _format_families(rows: Sequence[Entry]) -> Iterator[str]:
@@ -90,10 +91,11 @@ def _format_families(rows: Sequence[Entry]) -> Iterator[str]:
     families: dict[str, list[Entry]] = {}
     for entry in rows:
         families.setdefault(row_name(*family_of(entry), "*"), []).append(entry)
+    longest = max(36, *map(len, families))
     for name, members in families.items():
         costs = list(dict.fromkeys(entry.cost for entry in members))
         cost = costs[0] if len(costs) == 1 else f"{costs[0]}, and others"
-        yield f"  {name:36} {len(members):3}  {cost.partition(' (our')[0]}"
+        yield f"  {name:{longest}} {len(members):3}  {cost.partition(' (our')[0]}"
 
 
 def format_matches(found: Sequence[Entry], words: Sequence[str], width: int) -> Iterator[str]:
