@@ -20,6 +20,7 @@ STUDIES = [
     "tail",
     "sigma-laws",
     "fast-cifar",
+    "fine-tuning",
     "by-class",
 ]
 # Of each table: how many errors are printed, their sum, and that of their standard errors.
