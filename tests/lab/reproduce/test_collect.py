@@ -124,7 +124,8 @@ def test_the_release_s_error_is_the_least_of_its_evaluations(tmp_path):
     plan = make_plan(find_tables(["table1"], settings="release"), "smoke", tmp_path, None, 1)
     folder = folder_of(plan, f"{SOFT}-release")
     finish(folder, error=0.2)
-    rows = [{"step": 5, "test_error": 0.25}, {"step": 6}, {"step": 9, "test_error": 0.15}]
+    errors = {"test_error": 0.25}, {}, {"test_error": 0.15}
+    rows = [{"step": n, "epoch": n, **error} for n, error in enumerate(errors)]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     best, last = row_of(collected(plan, "table1-release"), f"{SOFT}-release")["cells"]
     assert (best["paper"]["value"], best["ours"]["mean"]) == (18.31, 15.0)
