@@ -47,7 +47,7 @@ METHODS = {
     SoftTransform.forward: "self images labels=None others * generator=None key=None",
     SoftTransform.draw: "self images * labels=None generator=None key=None",
     SoftTransform.apply: "self images params=None",
-    SoftTransform.report: "self labels params",
+    SoftTransform.report: "self labels params * key=None",
     WindowCrop.forward: "self images labels=None others * generator=None key=None",
     WindowCrop.draw_for: "self height width key labels=None",
     WindowCrop.resize: "self part corners place out",

@@ -10,7 +10,7 @@ from softaug.checks import LARGEST, check_range, describe, is_real, refuse
 from softaug.draws import send, to_range
 from softaug.pixels import Fill, check_fill, make_fill
 from softaug.transforms.base import SoftTransform, Strength
-from softaug.transforms.strength import STRENGTH, Auto, Law, check_strength
+from softaug.transforms.strength import STRENGTH, Strengths, check_strength
 
 Range = float | Sequence[float]
 
@@ -56,7 +56,7 @@ class SoftAffine(SoftTransform[AffineParams]):
         shear: Range = 0.0,
         k: float = 2.0,
         fill: Fill = 0,
-        strength: float | Law | Auto = 1.0,
+        strength: Strengths = 1.0,
     ) -> None:
         super().__init__(k)
         self.degrees = _check_range(self.name, "degrees", degrees, lengths=(2,))

@@ -10,9 +10,7 @@ from torch import Generator, Tensor, nn
 
 from softaug.checks import (
     check_images,
-    check_inside,
     check_integers,
-    check_positive,
     check_share,
     check_within,
     describe,
@@ -24,10 +22,21 @@ from softaug.draws import DrawKey, draw_uniforms, send
 from softaug.label import SoftLabel
 from softaug.pixels import get_tv_tensors, is_tv_tensor, wrap_like
 from softaug.softening import compute_retained
-from softaug.transforms.strength import AUTO, Auto, Law, Paceable, Paced
+from softaug.transforms.strength import (
+    AUTO,
+    Auto,
+    Each,
+    Index,
+    Law,
+    Paceable,
+    Paced,
+    check_each,
+    look_up_class,
+    look_up_each,
+)
 
 Labels = Tensor | int | SoftLabel
-Power = float | Sequence[float] | Auto  # k: one number, one for each class, or a pacer's
+Power = float | Sequence[float] | Tensor | Each | Auto  # k: as `SoftTransform` says
 Strength = float | Tensor  # what is paceable: one number, or one for each sample [B]
 
 
@@ -47,7 +56,9 @@ class SoftTransform(nn.Module, Generic[P], ABC):
     Takes one image [C, H, W] with an int label, or a batch [B, C, H, W] with labels [B]
     (parameters are drawn for each sample); uint8 or float; any device. Labels may also be
     probabilities [C] or [B, C], as MixUp makes them, or 0 and 1 for each class of a multi-label
-    problem. `k` is one number, one for each class (Eq. 11), or "auto", which a `Pacer` sets.
+    problem. `k` is one number; one for each class, [C] (Eq. 11); a function of index [B] and label
+    [B] that gives one for each sample, which needs a key; or "auto", which a `Pacer` sets. So is
+    what is paceable.
 
     A subclass writes `_draw` (uniform numbers to parameters) and `_render` (a batch and its
     parameters to a batch), and has a `purpose` number of its own, so that its keyed draws differ
@@ -82,7 +93,7 @@ class SoftTransform(nn.Module, Generic[P], ABC):
         batch, label = check_sample(self.name, images, labels, *others)
         _check_labels(self.name, batch, label)
         params = self.draw(batch, labels=label, generator=generator, key=key)
-        return self._transform(batch, params), self.report(label, params)
+        return self._transform(batch, params), self.report(label, params, key=key)
 
     def draw(
         self,
@@ -94,7 +105,7 @@ class SoftTransform(nn.Module, Generic[P], ABC):
     ) -> P:
         """Draw parameters for each image, each [B] (B = 1 for one image); reads only the shape.
 
-        `labels` are needed only where a pacer gives each class a strength of its own.
+        `labels` are needed only where classes have strengths of their own.
         """
         check_images(self.name, images)
         uniform, strength = self._draw_numbers(images, labels, generator, key)
@@ -132,29 +143,33 @@ class SoftTransform(nn.Module, Generic[P], ABC):
         out = out if images.ndim == 4 else out.squeeze(0)
         return wrap_like(out, images)
 
-    def report(self, labels: Labels, params: P) -> SoftLabel:
-        """Return the labels with what is left of them; a `SoftLabel` composes by multiplication."""
+    def report(self, labels: Labels, params: P, *, key: DrawKey | None = None) -> SoftLabel:
+        """Return the labels with what is left of them; a `SoftLabel` composes by multiplication.
+
+        `key` is needed only where `k` is a function, which is asked with its index.
+        """
         before = labels.retained if isinstance(labels, SoftLabel) else 1.0
         label = _get_classes(labels)
-        kept = self._compute_retained(label, params)
+        kept = self._compute_retained(label, params, None if key is None else key.index)
         dense = isinstance(label, Tensor) and label.is_floating_point()
         if isinstance(label, Tensor) and label.ndim == 1 + dense:
             return SoftLabel(label, kept.float() * before)
         one = kept.item() * float(before)
         return SoftLabel(label if dense else operator.index(label), one)
 
-    def _compute_retained(self, label: Tensor | int, params: P) -> Tensor:
+    def _compute_retained(self, label: Tensor | int, params: P, index: Index) -> Tensor:
         """Return what is retained of each label, [B]."""
+        visible = params.visible
         if isinstance(self.k, float):
-            return compute_retained(params.visible, self.k)
+            return compute_retained(visible, self.k)
         if isinstance(self.k, Paced):
-            now = send(self.k.read(self.name, "k"), params.visible.device)
-            return compute_retained(
-                params.visible, now.to(params.visible.dtype).expand_as(params.visible)
-            )
-        return compute_retained(
-            params.visible, per_class_k(self.name, self.k, label, like=params.visible)
-        )
+            now = send(self.k.read(self.name, "k"), visible.device)
+            return compute_retained(visible, now.to(visible.dtype).expand_as(visible))
+        if isinstance(self.k, tuple):
+            k = look_up_class(self.name, "k", self.k, label, like=visible)
+        else:
+            k = look_up_each(self.name, "k", self.k, index, label, like=visible)
+        return compute_retained(visible, k)
 
     def _draw_numbers(
         self,
@@ -167,18 +182,24 @@ class SoftTransform(nn.Module, Generic[P], ABC):
 
         It is 1 where there is none; a law takes one number more of each image.
         """
-        value: float | Law | Paced = getattr(self, self.paceable.name) if self.paceable else 1.0
+        value = getattr(self, self.paceable.name) if self.paceable else 1.0
         num = self.num_uniforms + isinstance(value, Law)
         uniform = draw_uniforms(self.name, images, num, self.purpose, generator, key)
         if isinstance(value, Law):
             return uniform[:, :-1], value.draw(uniform[:, -1])
-        if not isinstance(value, Paced):
+        if isinstance(value, float):
             return uniform, value
         assert self.paceable is not None, "it has a paced setting"
-        given = {
-            "class": None if labels is None else _get_classes(labels),
-            "sample": None if key is None else key.index,
-        }
+        classes = None if labels is None else _get_classes(labels)
+        index = None if key is None else key.index
+        if isinstance(value, tuple):
+            return uniform, look_up_class(
+                self.name, self.paceable.name, value, classes, uniform[:, 0]
+            )
+        if not isinstance(value, Paced):
+            each = look_up_each(self.name, self.paceable.name, value, index, classes, uniform[:, 0])
+            return uniform, each.clamp(max=self.paceable.limit)
+        given = {"class": classes, "sample": index}
         return uniform, value.look_up(self.name, self.paceable.name, given, uniform)
 
     @abstractmethod
@@ -270,28 +291,8 @@ def _send_params(params: P, device: torch.device) -> P:
     return type(params)(*(send(values, device) for values in params))  # type: ignore[attr-defined]
 
 
-def _check_power(who: str, k: Any) -> float | tuple[float, ...] | Paced:
+def _check_power(who: str, k: Any) -> float | tuple[float, ...] | Each | Paced:
     if isinstance(k, str) and k == AUTO:
         return Paced()
-    if isinstance(k, str) or not isinstance(k, Sequence):
-        return check_positive(who, "k", k, infinite=True)
-    if not k:
-        refuse(who, "k must be a number > 0, or one for each class", "none")
-    return tuple(
-        check_positive(who, f"k of class {c}", own, infinite=True) for c, own in enumerate(k)
-    )
-
-
-def per_class_k(who: str, powers: tuple[float, ...], label: Tensor | int, like: Tensor) -> Tensor:
-    """Look up the k of each sample's class, [B], in the type and on the device of `like`.
-
-    >>> per_class_k("docs", (1.5, 2.0, 2.5), torch.tensor([2, 0]), like=torch.ones(2))
-    tensor([2.5000, 1.5000])
-    """
-    labels = torch.as_tensor(label)
-    check_integers(who, "labels for one k a class", labels)
-    labels = labels.reshape(-1).long()
-    rule = f"k is for {len(powers)} classes, so labels must be in 0..{len(powers) - 1}"
-    check_inside(who, rule, labels, len(powers), "give one k for each class")
-    table = send(torch.tensor(powers, dtype=like.dtype), like.device)
-    return table[send(labels, like.device)]
+    checked: float | tuple[float, ...] | Each = check_each(who, "k", k, infinite=True)
+    return checked

@@ -10,7 +10,7 @@ from softaug.checks import check_share, check_whole, describe, refuse
 from softaug.draws import DrawKey, to_truncated_normal
 from softaug.pixels import Fill, check_fill, make_fill, shift
 from softaug.transforms.base import Labels, Power, SoftTransform, Strength
-from softaug.transforms.strength import SIGMA, Auto, Law, check_strength
+from softaug.transforms.strength import SIGMA, Strengths, check_strength
 
 
 class CropParams(NamedTuple):
@@ -50,9 +50,10 @@ class SoftCrop(_ShiftedCrop):
 
     Offsets are truncated so that some of the image stays, and to whole pixels toward zero
     (the paper's CIFAR crop). What leaves the frame is lost, what enters it is `fill`: a
-    number, one per channel, or "mean" (each image's own channel means). `sigma` may be a law
-    that draws one for each image (`Uniform(0.3)`, `Mixture(0.05, 0.3)`), or "auto", which a
-    `Pacer` sets while training goes on.
+    number, one per channel, or "mean" (each image's own channel means). `sigma` may be one for
+    each class, [C], or a function of index and label (Eq. 11); a law that draws one for each
+    image (`Uniform(0.3)`, `Mixture(0.05, 0.3)`); or "auto", which a `Pacer` sets while training
+    goes on.
 
     >>> import torch
     >>> from softaug import DrawKey
@@ -65,7 +66,7 @@ class SoftCrop(_ShiftedCrop):
     purpose = 1
     paceable = SIGMA
 
-    def __init__(self, sigma: float | Law | Auto = 0.3, k: Power = 2.0, fill: Fill = 0) -> None:
+    def __init__(self, sigma: Strengths = 0.3, k: Power = 2.0, fill: Fill = 0) -> None:
         super().__init__(k, fill)
         self.sigma = check_strength(self.name, SIGMA, sigma)
 

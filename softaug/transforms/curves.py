@@ -13,8 +13,8 @@ from torch import Tensor
 
 from softaug.checks import check_choice, check_positive, check_share, describe, nearest, refuse
 from softaug.draws import send
-from softaug.transforms.base import per_class_k
 from softaug.transforms.operations import OPERATIONS, Operation
+from softaug.transforms.strength import look_up_class
 
 OF = ("strength", "visible")
 
@@ -48,7 +48,7 @@ class Curve:
             return 1 - self.loss * x**self.k
         if label is None:
             refuse("Curve", "one k for each class needs the labels", "none")
-        k = per_class_k("Curve", self.k, label, like=x).view(-1, *[1] * (x.ndim - 1))
+        k = look_up_class("Curve", "k", self.k, label, like=x).view(-1, *[1] * (x.ndim - 1))
         return 1 - self.loss * x**k
 
 

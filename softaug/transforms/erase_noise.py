@@ -10,7 +10,7 @@ from softaug.checks import check_positive, check_range, check_share, check_whole
 from softaug.draws import to_range, to_truncated_normal
 from softaug.pixels import Fill, add_normal_noise, check_fill, erase, make_fill
 from softaug.transforms.base import Power, SoftTransform, Strength
-from softaug.transforms.strength import SIGMA, STRENGTH, Auto, Law, check_strength
+from softaug.transforms.strength import SIGMA, STRENGTH, Strengths, check_strength
 
 
 class EraseParams(NamedTuple):
@@ -28,7 +28,7 @@ class _Erase(SoftTransform[EraseParams]):
 
     paceable = STRENGTH
 
-    def __init__(self, k: Power, fill: Fill, strength: float | Law | Auto) -> None:
+    def __init__(self, k: Power, fill: Fill, strength: Strengths) -> None:
         super().__init__(k)
         self.fill = check_fill(self.name, fill)
         self.strength = check_strength(self.name, STRENGTH, strength)
@@ -56,7 +56,7 @@ class SoftErase(_Erase):
         k: Power = 2.0,
         fill: Fill = 0,
         p: float = 1.0,
-        strength: float | Law | Auto = 1.0,
+        strength: Strengths = 1.0,
     ) -> None:
         super().__init__(k, fill, strength)
         self.area = check_range(self.name, "area", area, most=1.0)
@@ -86,7 +86,7 @@ class SoftCutout(_Erase):
     num_uniforms = 2
 
     def __init__(
-        self, length: int = 8, k: Power = 2.0, fill: Fill = 0, strength: float | Law | Auto = 1.0
+        self, length: int = 8, k: Power = 2.0, fill: Fill = 0, strength: Strengths = 1.0
     ) -> None:
         super().__init__(k, fill, strength)
         self.length = check_whole(self.name, "length", length, least=1)
@@ -133,9 +133,7 @@ class SoftNoise(SoftTransform[NoiseParams]):
     num_uniforms = 2
     paceable = SIGMA
 
-    def __init__(
-        self, sigma: float | Law | Auto = 0.1, noise_sd: float = 0.1, k: Power = 1.0
-    ) -> None:
+    def __init__(self, sigma: Strengths = 0.1, noise_sd: float = 0.1, k: Power = 1.0) -> None:
         super().__init__(k)
         self.sigma = check_strength(self.name, SIGMA, sigma)
         self.noise_sd = check_positive(self.name, "noise_sd", noise_sd)

@@ -13,7 +13,7 @@ from softaug.transforms.affine import measure_visible
 from softaug.transforms.base import SoftTransform, Strength
 from softaug.transforms.curves import find_curves
 from softaug.transforms.operations import OPERATIONS, apply_each, build_maps
-from softaug.transforms.strength import STRENGTH, Auto, Law, check_strength
+from softaug.transforms.strength import STRENGTH, Index, Strengths, check_strength
 
 _LAST_BIN = 30  # magnitudes are 31 even steps from 0 to the widest
 _TRIVIAL_SHIFT = 32  # pixels, whatever the image's size
@@ -54,7 +54,7 @@ class SoftPolicy(SoftTransform[PolicyParams]):
         magnitude: int | None = None,
         curves: Any = "naive",
         fill: Fill = 0,
-        strength: float | Law | Auto = 1.0,
+        strength: Strengths = 1.0,
     ) -> None:
         super().__init__(k=1.0)
         self.strength = check_strength(self.name, STRENGTH, strength)
@@ -124,12 +124,12 @@ class SoftPolicy(SoftTransform[PolicyParams]):
             batch = apply_each(self.name, batch, operation, strength, self.fill)
         return batch
 
-    def _compute_retained(self, label: Tensor | int, params: PolicyParams) -> Tensor:
+    def _compute_retained(self, label: Tensor | int, params: PolicyParams, index: Index) -> Tensor:
         kept = torch.ones_like(params.strength)
-        for index, name in enumerate(OPERATIONS):
+        for number, name in enumerate(OPERATIONS):
             if (curve := self._curves.get(name)) is not None:
                 lost = params.strength.abs() if curve.of == "strength" else 1 - params.in_frame
-                kept = torch.where(params.operation == index, curve(lost, label), kept)
+                kept = torch.where(params.operation == number, curve(lost, label), kept)
         return kept.prod(dim=1)
 
     def extra_repr(self) -> str:

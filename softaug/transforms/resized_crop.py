@@ -9,7 +9,7 @@ from softaug.checks import check_choice, check_range, check_whole, refuse
 from softaug.draws import to_range, to_truncated_normal
 from softaug.pixels import Fill
 from softaug.transforms.base import Power, Strength
-from softaug.transforms.strength import SIGMA, Auto, Law, check_strength
+from softaug.transforms.strength import SIGMA, Strengths, check_strength
 from softaug.transforms.windows import WindowCrop, WindowParams
 
 OFFSETS = {"half": 0.5, "literal": 1.0}  # of sigma (W + w)
@@ -44,7 +44,7 @@ class SoftResizedCrop(WindowCrop):
     def __init__(
         self,
         size: int = 224,
-        sigma: float | Law | Auto = 0.3,
+        sigma: Strengths = 0.3,
         k: Power = 2.0,
         min_size: int | None = None,
         fill: Fill = 0,

@@ -1,7 +1,7 @@
 """How strong a transform is: a number, a law that draws one for each image, or a pacer's."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -15,6 +15,8 @@ from softaug.checks import (
     check_positive,
     check_share,
     describe,
+    eager_on_cpu,
+    is_float,
     refuse,
 )
 from softaug.draws import has_float64, send
@@ -90,6 +92,65 @@ class Mixture:
 
 
 Law = Uniform | Mixture
+Each = Callable[[Tensor, Tensor], Tensor]  # of index [B] and label [B]: a number for each, [B]
+Strengths = float | Sequence[float] | Tensor | Each | Law | Auto  # what a user may give (Eq. 11)
+Checked = float | tuple[float, ...] | Each | Law  # what a transform keeps of it, but for "auto"
+Index = Tensor | int | None  # of each sample in the data, where a key has it
+
+
+def look_up_class(
+    who: str, name: str, values: tuple[float, ...], label: Any, like: Tensor
+) -> Tensor:
+    """Look up the number of each sample's class, [B], in the type and on the device of `like`.
+
+    >>> look_up_class("docs", "k", (1.5, 2.0, 2.5), torch.tensor([2, 0]), like=torch.ones(2))
+    tensor([2.5000, 1.5000])
+    """
+    if label is None:
+        rule = f"{name} is by class, so labels must be given"
+        refuse(who, rule, "none", "draw(images, labels=labels)")
+    labels = torch.as_tensor(label)
+    check_integers(who, f"labels for one {name} a class", labels)
+    labels = labels.reshape(-1).long()
+    rule = f"{name} is for {len(values)} classes, so labels must be in 0..{len(values) - 1}"
+    check_inside(who, rule, labels, len(values), f"give one {name} for each class")
+    table = send(torch.tensor(values, dtype=like.dtype), like.device)
+    return table[send(labels, like.device)]
+
+
+def look_up_each(
+    who: str, name: str, function: Each, index: Index, label: Any, like: Tensor
+) -> Tensor:
+    """Return what a function of index and label gives each sample, [B], checked to be above 0."""
+    for given, value, remedy in (
+        ("key.index", index, "key=DrawKey(seed, epoch, index)"),
+        ("labels", label, "draw(images, labels=labels)"),
+    ):
+        if value is None:
+            rule = f"{name} is a function of index and label, so {given} must be given"
+            refuse(who, rule, "none", remedy)
+    found = function(torch.as_tensor(index).reshape(-1), torch.as_tensor(label))
+    if not isinstance(found, Tensor) or found.shape != like.shape[:1] or not is_float(found):
+        rule = f"{name}(index, label) must be floating point [B] for {len(like)} images"
+        refuse(who, rule, describe(found))
+    if eager_on_cpu(found) and not bool((found > 0).all()):  # also where one is NaN
+        refuse(who, f"{name}(index, label) must be > 0", float(found[~(found > 0)][0]))
+    return send(found, like.device).to(like.dtype)
+
+
+def check_each(who: str, name: str, value: Any, infinite: bool = False) -> Any:
+    """Return a number above 0 as a float, one for each class as a tuple, a function as it is."""
+    if callable(value) and not isinstance(value, Tensor):
+        return value
+    if isinstance(value, Tensor) and value.ndim == 1 and is_float(value):
+        value = value.tolist()
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return check_positive(who, name, value, infinite=infinite)
+    if not value:
+        refuse(who, f"{name} must be a number > 0, or one for each class", "none")
+    names = [f"{name} of class {number}" for number in range(len(value))]
+    pairs = zip(names, value, strict=True)
+    return tuple(check_positive(who, of_class, own, infinite=infinite) for of_class, own in pairs)
 
 
 class Paced:
@@ -156,12 +217,15 @@ class Paced:
         return repr(AUTO)
 
 
-def check_strength(who: str, paceable: Paceable, value: Any) -> float | Law | Paced:
-    """Return a number above 0 as a float, a law as it is, "auto" as what a pacer sets."""
+def check_strength(who: str, paceable: Paceable, value: Any) -> Checked | Paced:
+    """Return what `check_each` does, a law as it is, "auto" as what a pacer sets."""
     if isinstance(value, str) and value == AUTO:
         return Paced()
-    strength = value if isinstance(value, Law) else check_positive(who, paceable.name, value)
-    if (strength.most if isinstance(strength, Law) else strength) > paceable.limit:
+    strength: Checked = value if isinstance(value, Law) else check_each(who, paceable.name, value)
+    numbers = strength if isinstance(strength, tuple) else (strength,)
+    tops = [each.most if isinstance(each, Law) else each for each in numbers]
+    most = max((each for each in tops if isinstance(each, int | float)), default=0.0)
+    if most > paceable.limit:
         refuse(who, f"{paceable.name} must be at most {paceable.limit:g}", value)
     return strength
 

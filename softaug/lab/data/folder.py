@@ -72,7 +72,7 @@ class FolderImages:
         if crop.size != self.size:
             refuse("folder", f"crop.size must be the folder's, {self.size}", crop.size)
         paths = [self.path(number) for number in index.tolist()]
-        return read_windows(paths, crop, key, skip=self.unreadable == "skip")
+        return read_windows(paths, crop, key, self.unreadable == "skip", self.labels[index])
 
     def take(self, index: Tensor) -> FolderImages:
         return replace(self, files=self.files[index.numpy()], labels=self.labels[index])

@@ -14,6 +14,9 @@ from softaug.lab.data.cifar import COARSE_OF_FINE, RELEASES
 from softaug.lab.schema import ResultFile, Share, read
 
 COARSE = "coarse"
+CONFUSION = "confusion"
+NAMED = ("uniform", COARSE, CONFUSION)  # all others are files
+_FOLDER = Path(__file__).with_name("priors")  # of `softaug curves confusion`, by data set
 
 
 class PriorFile(ResultFile):
@@ -40,16 +43,27 @@ class PriorFile(ResultFile):
 def read_prior(source: str, class_names: Sequence[str]) -> Tensor:
     """Read the prior [C, C] for `SoftLoss(prior=...)`, checked against the data's classes.
 
-    `source` is a file of `softaug curves confusion`, or "coarse": CIFAR-100's groups.
+    `source` is a file of `softaug curves confusion`, "confusion" for the one of these classes that
+    comes with softaug, or "coarse": CIFAR-100's groups.
     """
     if source == COARSE:
         return coarse_prior(class_names).float()
-    prior = read(Path(source), PriorFile)
+    prior = _find_shipped(class_names) if source == CONFUSION else read(Path(source), PriorFile)
     if prior.class_names != list(class_names) or len(prior.rows) != len(class_names):
         rule = f"the prior must be for the data's {len(class_names)} classes, in order"
         refuse(source, rule, ", ".join(prior.class_names[:5]), prior.remedy)
     table = torch.tensor(prior.rows, dtype=torch.float64)
     return (table / table.sum(1, keepdim=True)).float()
+
+
+def _find_shipped(class_names: Sequence[str]) -> PriorFile:
+    """Return the prior of these classes that comes with softaug."""
+    files = {path.stem: read(path, PriorFile) for path in sorted(_FOLDER.glob("*.json"))}
+    found = [file for file in files.values() if file.class_names == list(class_names)]
+    if not found:
+        rule = f"a confusion prior comes with softaug for {', '.join(files)}"
+        refuse(CONFUSION, rule, ", ".join(class_names[:5]), PriorFile.remedy)
+    return found[0]
 
 
 def coarse_prior(class_names: Sequence[str]) -> Tensor:

@@ -38,7 +38,9 @@ class Part(NamedTuple):
     offset: tuple[int, int]  # x, y of the visible part
 
 
-def read_windows(paths: Sequence[str], crop: WindowCrop, key: DrawKey, skip: bool) -> WindowBatch:
+def read_windows(
+    paths: Sequence[str], crop: WindowCrop, key: DrawKey, skip: bool, labels: Tensor | None = None
+) -> WindowBatch:
     """Read one window of each file; `key.index` belongs to `paths`.
 
     A file that cannot be read is refused by name, or skipped; no other window changes.
@@ -62,7 +64,9 @@ def read_windows(paths: Sequence[str], crop: WindowCrop, key: DrawKey, skip: boo
             continue
         heights = torch.tensor([file.height for file in files.values()], dtype=torch.int64)
         widths = torch.tensor([file.width for file in files.values()], dtype=torch.int64)
-        params = crop.draw_for(heights, widths, key._replace(index=index[list(files)]))
+        there = list(files)
+        of_rows = None if labels is None else labels[there]
+        params = crop.draw_for(heights, widths, key._replace(index=index[there]), of_rows)
         decoded = []
         for number, (row, corners) in enumerate(zip(files, params.boxes.tolist(), strict=True)):
             task = decode, files[row], corners, crop.size

@@ -5,11 +5,12 @@ field of `Augment` and a step of `STEPS`.
 """
 
 from dataclasses import dataclass, field, fields
-from typing import ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal, get_args
 
 from softaug.checks import (
     check_choice,
     check_not_negative,
+    check_positive,
     check_range,
     check_share,
     describe,
@@ -135,6 +136,44 @@ class SigmaLaw(Spec):
         if self.kind == "mixture" and views > 1 and self.share * views % 1:
             rule = f"share of an image's {views} views must be a whole number of them"
             refuse(self.who, rule, self.share)
+
+
+def check_factors(who: str, name: str, values: object) -> None:
+    """Refuse what is no tuple of numbers above 0."""
+    if not isinstance(values, tuple):
+        refuse(who, f"{name} must be a tuple with a factor for each class", describe(values))
+    for label, factor in enumerate(values):
+        check_positive(who, f"{name}[{label}]", factor)
+
+
+Factor = Annotated[tuple[float, ...], check_factors]
+
+
+@dataclass(frozen=True)
+class Factors(Spec):
+    """Eq. 11: the crop's sigma and k times a factor for each class, or for each training image."""
+
+    who: ClassVar[str] = "augment.factors"
+
+    sigma: Factor = ()
+    """of sigma, one for each class; none leaves it as it is"""
+    k: Factor = ()
+    """of k, one for each class; none leaves it as it is"""
+    samples: str | None = None
+    """a JSON file {"sigma": [...], "k": [...]} with more factors, one for each training image"""
+
+    @property
+    def on(self) -> bool:
+        """Whether anything differs between images."""
+        return bool(self.sigma or self.k or self.samples)
+
+    def check_crop(self, crop: Crop) -> None:
+        """Refuse factors of what is not there."""
+        if self.on and not isinstance(crop, NormalOffsets | NormalWindows):
+            remedy = "begin from a soft recipe"
+            refuse(self.who, "the crop must have a sigma", type(crop).__name__, remedy)
+        if self.on and crop.k is None:
+            refuse(self.who, "the crop must have a k", None)
 
 
 @dataclass(frozen=True)
@@ -265,6 +304,7 @@ class Augment(Spec):
 
     crop: Crop = field(default_factory=UniformOffsets)
     law: SigmaLaw = SigmaLaw()
+    factors: Factors = Factors()
     policy: Literal["none", "randaugment", "trivialaugment", "autoaugment"] = "none"
     """torchvision's own, with its defaults; it leaves labels whole"""
     curves: str | None = None
@@ -320,6 +360,10 @@ class Augment(Spec):
         if self.pace.on and self.law.kind != "fixed":
             refuse(self.who, "the law of what is paced must be fixed", self.law.kind)
         self.law.check_crop(self.crop, self.views)
+        self.factors.check_crop(self.crop)
+        if self.factors.on and (self.pace.on or self.law.kind != "fixed"):
+            rule = "factors are for a sigma without a law or a pace"
+            refuse(self.who, rule, f"law {self.law.kind}, pace {self.pace.rule}")
 
     def numbers(self) -> tuple[str, ...]:
         """The settings of the augmentation that a schedule can change."""

@@ -4,6 +4,7 @@ from functools import cache
 
 from softaug.checks import nearest, refuse
 from softaug.lab.recipes.budgets import budget_entries
+from softaug.lab.recipes.by_class import by_class_entries
 from softaug.lab.recipes.cifar import (
     ablation_entries,
     cpu_scale_entries,
@@ -31,6 +32,7 @@ def entries() -> tuple[Entry, ...]:
         *where_it_pays_entries(),
         *fast_entries(),
         *demo_entries(),
+        *by_class_entries(),
         *imagenet_entries(),
         *fine_tuning_entries(),
         *pretrain_entries(),

@@ -109,7 +109,7 @@ def release_entry(entry: Entry) -> Entry | None:
 def release_entries() -> list[Entry]:
     """Return the rows of the release's methods that have a number in the paper, as released."""
     rows = [*paper_entries(), *ablation_entries()]
-    made = [release_entry(entry) for entry in rows if entry.paper and "figure3" not in entry.about]
+    made = [release_entry(e) for e in rows if e.paper and "-figure3-" not in e.recipe.name]
     return [entry for entry in made if entry is not None]
 
 

@@ -107,8 +107,8 @@ class LossSpec(Spec):
     max_suppression: NotNegative = 0.0
     """MaxSup: factor of the top logit less the mean logit, which is added to the loss"""
     prior: str = "uniform"
-    """where the mass of a softened target goes: uniform, coarse (CIFAR-100's groups), or a
-    prior.json that `softaug curves confusion` made"""
+    """where the mass of a softened target goes: uniform, coarse (CIFAR-100's groups), confusion
+    (Fashion-MNIST's classes), or a prior.json that `softaug curves confusion` made"""
 
     def __post_init__(self) -> None:
         super().__post_init__()

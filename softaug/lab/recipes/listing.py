@@ -82,10 +82,11 @@ def format_overview() -> Iterator[str]:
     yield "\nThe paper's networks, with the paper's times"
     yield from _format_families([row for row in rows if "CPU core" not in row.cost])
     yield "\nBy table or figure of the paper, and by study: `softaug reproduce NAME` runs it"
+    longest = max(len(table.name) for table in all_tables())
     for table in all_tables():
         if table.recipes:
-            title = textwrap.shorten(table.title, WIDTH - 22, placeholder=" ...")
-            yield f"  {table.name:14} {len(table.recipes):3}  {title}"
+            title = textwrap.shorten(table.title, WIDTH - longest - 8, placeholder=" ...")
+            yield f"  {table.name:{longest}} {len(table.recipes):3}  {title}"
 
 
 def _format_families(rows: Sequence[Entry]) -> Iterator[str]:
@@ -93,10 +94,11 @@ def _format_families(rows: Sequence[Entry]) -> Iterator[str]:
     families: dict[str, list[Entry]] = {}
     for entry in rows:
         families.setdefault(row_name(*family_of(entry), "*"), []).append(entry)
+    longest = max(map(len, families))
     for name, members in sorted(families.items()):
         costs = list(dict.fromkeys(_shorten_cost(entry.cost) for entry in members))
         cost = costs[0] if len(costs) == 1 else f"{costs[0]}; others differ"
-        yield f"  {name:32} {len(members):3}  {cost}"
+        yield f"  {name:{longest}} {len(members):3}  {cost}"
 
 
 def _shorten_cost(cost: str) -> str:

@@ -181,6 +181,8 @@ class PaperPanel:
     x_label: str
     y_label: str
     lines: tuple[PaperLine, ...]
+    gains: bool = False
+    """whether it shows how much better than its baseline row each row is"""
 
 
 @dataclass(frozen=True)

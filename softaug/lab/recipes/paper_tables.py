@@ -7,6 +7,7 @@ from typing import Literal
 
 from softaug.checks import nearest, refuse
 from softaug.lab.recipes.budgets import studies
+from softaug.lab.recipes.by_class import by_class_study
 from softaug.lab.recipes.cifar import (
     ALPHAS,
     KS,
@@ -48,6 +49,7 @@ MEASURES: dict[str, tuple[Measure, ...]] = {  # of tables that have others than 
     "9": ("probe_error",),
 }
 ERROR = "top-1 error, %"
+REDUCTION = "error reduction, points"
 HALF_OFFSETS = (
     "soft rows of ImageNet move windows by half of the paper's formula, by which 9.6 % of an "
     "axis's draws miss the image; recipes *-literal-offsets are the formula"
@@ -64,6 +66,7 @@ def all_tables() -> tuple[PaperTable, ...]:
         demo_study(),
         *where_it_pays_studies(),
         fine_tuning_study(),
+        by_class_study(),
     )
 
 
@@ -235,34 +238,44 @@ def _offsets() -> PaperTable:
 
 
 def _ablation() -> PaperTable:
-    """Figure 3: labels smoothed by alpha; then what softens, by k; all by sigma."""
+    """Figure 3, reductions of the error: labels smoothed by alpha; what softens, by k; by sigma."""
     named = {
         "Label smoothing": {f"alpha {a:g}": f"smoothing{a:g}" for a in ALPHAS},
         "Soft target": {f"k = {k}": f"target-k{k}" for k in KS},
         "Soft weight": {f"k = {k}": f"weight-k{k}" for k in KS},
         "Soft target and weight": {f"k = {k}": f"both-k{k}" for k in KS},
     }
+    differences = {"smoothing0": "about 0.4, at any sigma", "both-k2": "2.5, at sigma of about 0.3"}
     rows: list[PaperRow] = []
     panels = []
     for title, arms in named.items():
-        base = _figure_row(title, BASE, "cifar100-resnet18-hard")
-        lines = {BASE: [base] * len(SIGMAS)}  # a level one
+        rows.append(_figure_row(title, BASE, "cifar100-resnet18-hard", table="1"))
+        lines = []
         for label, arm in arms.items():
             recipes = {x: f"cifar100-resnet18-figure3-{arm}-sigma{x:g}" for x in SIGMAS}
-            lines[label] = [
-                _figure_row(title, f"{label}, sigma {x:g}", recipe, BASE)
+            of_text = f"the text prints the reduction: {differences.get(arm)}"
+            line = [
+                _figure_row(
+                    title,
+                    f"{label}, sigma {x:g}",
+                    recipe,
+                    BASE,
+                    "text",
+                    of_text if paper_numbers(recipe) else "",
+                )
                 for x, recipe in recipes.items()
             ]
-        rows += dict.fromkeys(row for line in lines.values() for row in line)
-        points = {
-            label: tuple((x, row, row.cells[0]) for x, row in zip(SIGMAS, line, strict=True))
-            for label, line in lines.items()
-        }
-        plotted = tuple(PaperLine(*each) for each in points.items())
-        panels.append(PaperPanel(title, "sigma", ERROR, plotted))
-    note = "the paper's points cannot be read off its figure: the grid of settings is ours"
+            rows += line
+            points = tuple((x, row, row.cells[0]) for x, row in zip(SIGMAS, line, strict=True))
+            lines.append(PaperLine(label, points))
+        panels.append(PaperPanel(title, "sigma", REDUCTION, tuple(lines), gains=True))
+    notes = (
+        "the paper's points cannot be read off its figure: the grid of settings is ours",
+        "reductions in the text: normal crops with hard labels about 0.4, label smoothing about "
+        "1.3 (alpha is not given), soft target about 2 (neither k nor sigma are), both 2.5",
+    )
     title = "What softens, and how much: ResNet-18 on CIFAR-100"
-    return PaperTable("figure3", title, tuple(rows), (note,), panels=tuple(panels))
+    return PaperTable("figure3", title, tuple(rows), notes, panels=tuple(panels))
 
 
 def _occlusion() -> PaperTable:
@@ -281,4 +294,6 @@ def _occlusion() -> PaperTable:
     )
     panel = PaperPanel("Occluded images", "share of the image hidden, %", ERROR, lines)
     title = "Error under occlusion: ResNet-50 on ImageNet"
-    return PaperTable("figure5", title, tuple(rows), (HALF_OFFSETS,), panels=(panel,))
+    most = "the text: both together reduce the error by up to 17 %; by 15.56 points at 80 % hidden"
+    notes = (most, HALF_OFFSETS)
+    return PaperTable("figure5", title, tuple(rows), notes, panels=(panel,))

@@ -128,6 +128,7 @@ def _smoke(recipe: AnyRecipe, photos: str) -> AnyRecipe:
         model="resnet8",
         data=DataSpec(photos, per_class=4, size=32) if of_photos else digits,
         augment=recipe.augment if of_photos else _for_digits(recipe.augment),
+        loss=replace(recipe.loss, prior="uniform"),  # others are of the row's own classes
         optim=replace(recipe.optim, warmup_epochs=0.0),
         finetune=_smoke_finetune(recipe.finetune),
         epochs=1,

@@ -11,7 +11,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from softaug.checks import check_choice, describe, nearest, refuse
 from softaug.lab.io import read_json
-from softaug.lab.recipes.augment import Erase, Pace, SigmaLaw
+from softaug.lab.recipes.augment import Erase, Factors, Pace, SigmaLaw
 from softaug.lab.recipes.config import AnyRecipe, Finetune
 
 RECIPE = "recipe.json"
@@ -22,6 +22,7 @@ LATER: dict[str, dict[str, Any]] = {
     "augment": {
         "pace": asdict(Pace()),
         "law": asdict(SigmaLaw()),
+        "factors": json.loads(json.dumps(asdict(Factors()))),
         "erase": asdict(Erase()),
         "views": 1,
         "alternate_flip": False,

@@ -100,7 +100,7 @@ class Collector:
             ],
         }
         if table.panels:
-            content["panels"] = [_describe_panel(panel, cells) for panel in table.panels]
+            content["panels"] = [_describe_panel(panel, cells, table) for panel in table.panels]
         if table.examples:
             recipes = self.plan.recipes[table.name]
             examples = {label: recipes[name] for label, name in table.examples if name in recipes}
@@ -193,8 +193,7 @@ class Collector:
         written = file.stat().st_mtime  # it may be evaluated again, on more test sets
         if self._measures.get(folder, (None,))[0] != written:
             evaluation = read_evaluation(folder)
-            metrics = evaluation.metrics
-            shares = {metric.key: 100 * metric.value for metric in metrics if metric.percent}
+            shares = {
                 metric.key: 100 * metric.value for metric in evaluation.metrics if metric.percent
             }
             if evaluation.class_names:
@@ -262,10 +261,15 @@ def _join(*reasons: str) -> str:
     return "; ".join(reason for reason in reasons if reason)
 
 
-def _describe_panel(panel: PaperPanel, cells: Cells) -> dict[str, Any]:
+def _describe_panel(panel: PaperPanel, cells: Cells, table: PaperTable) -> dict[str, Any]:
     lines = []
     for line in panel.lines:
         points = [cells[row, cell] for _, row, cell in line.points]
+        if panel.gains:
+            points = [
+                _describe_gain(cells[row, cell], _find_base(cells, table, row, cell))
+                for _, row, cell in line.points
+            ]
         measured = [cell["ours"] or {"mean": None, "se": None, "n": 0} for cell in points]
         lines.append(
             {
@@ -277,6 +281,32 @@ def _describe_panel(panel: PaperPanel, cells: Cells) -> dict[str, Any]:
         )
     labels = {"title": panel.title, "x_label": panel.x_label, "y_label": panel.y_label}
     return {**labels, "lines": lines}
+
+
+def _find_base(cells: Cells, table: PaperTable, row: PaperRow, cell: PaperCell) -> dict[str, Any]:
+    """Return the baseline's cell that a cell's gain is counted from."""
+    rows = [one for one in table.rows if (one.group, one.label) == (row.group, row.baseline)]
+    key = (cell.measure, cell.on)
+    return next(cells[rows[0], one] for one in rows[0].cells if (one.measure, one.on) == key)
+
+
+def _describe_gain(cell: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how much less than the baseline's a number is: the paper's, and ours by seed.
+
+    With unequal numbers of seeds it is the difference of the means, without an error.
+    """
+    paper = ours = None
+    if cell["paper"] and base["paper"]:
+        values = [one["paper"]["value"] for one in (base, cell)]
+        paper = None if None in values else {"value": round(values[0] - values[1], 4)}
+    if cell["ours"] and base["ours"]:
+        values, bases = cell["ours"]["values"], base["ours"]["values"]
+        if len(values) == len(bases):
+            ours = _estimate([there - here for here, there in zip(values, bases, strict=True)])
+        else:
+            num, mean = min(len(values), len(bases)), base["ours"]["mean"] - cell["ours"]["mean"]
+            ours = {"mean": mean, "se": None, "n": num}
+    return {"paper": paper, "ours": ours}
 
 
 NUM_DOTS = 400

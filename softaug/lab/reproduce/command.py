@@ -174,9 +174,9 @@ def show_plan(plan: Plan, console: Console) -> None:
     by_recipe: dict[str, list[GridRun]] = {}
     for run in plan.runs:
         by_recipe.setdefault(run.recipe.name, []).append(run)
-    longest = max(map(len, by_recipe), default=0)
+    longest = max(map(len, by_recipe), default=0) + 2
     for name, runs in by_recipe.items():
-        rest = f"{format_cost([runs[0].hours], plan.scale):>12} a run, {_format_states(runs)}"
+        rest = f"{format_cost([runs[0].hours], plan.scale):>10} a run, {_format_states(runs)}"
         fits = longest + len(rest) <= console.width
         print_plain(f"{name:{longest}}{rest}" if fits else f"{name}\n{rest}", console)
     print_plain(_summarize(plan), console)

@@ -1,9 +1,13 @@
 """From a recipe's augmentation to transforms, as they are in each epoch."""
 
+from __future__ import annotations
+
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -15,13 +19,14 @@ from torchvision.transforms.v2 import (  # type: ignore[attr-defined]
     TrivialAugmentWide,
 )
 
-from softaug.checks import refuse
+from softaug.checks import check_positive, describe, refuse
 from softaug.lab.recipes.augment import (
     MIX_ALPHA,
     Augment,
     Crop,
     Cutout,
     Erase,
+    Factors,
     Noise,
     NormalOffsets,
     NormalWindows,
@@ -58,11 +63,13 @@ def build_transforms(
     data_mean: Sequence[float],
     size: int,
     per_sample_sigma: Tensor | None = None,
+    factors: SampleFactors | None = None,
 ) -> tuple[AnyTransform, ...]:
     """Build the transforms in their order; `data_mean` is a gray level for each channel.
 
     `size` is the edge that windows are resized to; other crops keep that of the images.
-    `per_sample_sigma` [N] is the crop's for each sample, by the index of its key.
+    `per_sample_sigma` [N] is the crop's for each sample, by the index of its key; `factors` of its
+    sigma and k are likewise for each sample.
     """
     fills: dict[str, Fill] = {
         "data-mean": tuple(round(mean) for mean in data_mean),
@@ -72,7 +79,7 @@ def build_transforms(
     noise, cutout, erase = augment.noise, augment.cutout, augment.erase
     made: dict[str, AnyTransform | None] = {
         "flip": HorizontalFlip(alternate=augment.alternate_flip) if augment.flip else None,
-        "crop": _build_crop(augment, fills, size, per_sample_sigma),
+        "crop": _build_crop(augment, fills, size, per_sample_sigma, factors),
         "policy": _build_policy(augment),
         "noise": SoftNoise(noise.sigma, noise.noise_sd, _get_k(noise)) if noise.sigma else None,
         "cutout": None,
@@ -87,7 +94,11 @@ def build_transforms(
 
 
 def _build_crop(
-    augment: Augment, fills: Mapping[str, Fill], size: int, per_sample_sigma: Tensor | None
+    augment: Augment,
+    fills: Mapping[str, Fill],
+    size: int,
+    per_sample_sigma: Tensor | None,
+    factors: SampleFactors | None,
 ) -> AnyTransform:
     crop = augment.crop
     k = _get_k(crop)
@@ -98,6 +109,9 @@ def _build_crop(
     soft = SoftCrop if isinstance(crop, NormalOffsets) else partial(SoftResizedCrop, size)
     sigma = _build_sigma(crop.sigma or LEAST_SIGMA, augment.law)
     settings = vars(crop) | {"sigma": sigma, "k": k, "fill": fills[crop.fill]}
+    if factors is not None:
+        assert isinstance(sigma, float), "the recipe has no law"
+        settings |= {"sigma": ByIndex(sigma * factors.sigma), "k": ByIndex(k * factors.k)}
     if per_sample_sigma is None:
         return soft(**settings)
     made = soft(**settings | {"sigma": AUTO})
@@ -105,6 +119,58 @@ def _build_crop(
     made.sigma.divide("sample", len(per_sample_sigma))
     made.sigma.set(per_sample_sigma)
     return made
+
+
+class SampleFactors(NamedTuple):
+    """What the crop's sigma and k are multiplied by for each training sample (Eq. 11)."""
+
+    sigma: Tensor  # [N] float64
+    k: Tensor  # [N] float64
+
+
+@dataclass(frozen=True)
+class ByIndex:
+    """Each sample's number, by its index in the data; all views of an image have the same."""
+
+    values: Tensor  # [N]
+
+    def __call__(self, index: Tensor, label: Tensor | None = None) -> Tensor:
+        return self.values.to(index.device)[index % len(self.values)]
+
+
+def read_factors(factors: Factors, labels: Tensor, num_classes: int) -> SampleFactors | None:
+    """Return the factors of each training sample, of these `labels` [N]; None where all are 1."""
+    if not factors.on:
+        return None
+    tables = {"sigma": factors.sigma, "k": factors.k}
+    found = {name: torch.ones(len(labels), dtype=torch.float64) for name in tables}
+    for name, table in tables.items():
+        if table and len(table) != num_classes:
+            rule = f"{name} must have a factor for each of the {num_classes} classes"
+            refuse("augment.factors", rule, len(table))
+        if table:
+            found[name] = torch.tensor(table, dtype=torch.float64)[labels.cpu()]
+    for name, values in _read_sample_factors(factors.samples, len(labels)).items():
+        found[name] = found[name] * values
+    return SampleFactors(**found)
+
+
+def _read_sample_factors(path: str | None, num: int) -> dict[str, Tensor]:
+    if path is None:
+        return {}
+    who, lists = f"augment.factors.samples {path}", '{"sigma": [...], "k": [...]}'
+    try:
+        content = json.loads(Path(path).read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        refuse(who, f"it must be a JSON file {lists}", error)
+    if not isinstance(content, dict) or not content or not content.keys() <= {"sigma", "k"}:
+        refuse(who, f"it must hold {lists}", describe(content))
+    for name, values in content.items():
+        if not isinstance(values, list) or len(values) != num:
+            refuse(who, f"{name} must have a factor for each of the {num} images", describe(values))
+        for index, value in enumerate(values):
+            check_positive(who, f"{name}[{index}]", value)
+    return {name: torch.tensor(values).double() for name, values in content.items()}
 
 
 def _build_sigma(sigma: float, law: SigmaLaw) -> float | Law:

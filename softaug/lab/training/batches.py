@@ -26,6 +26,7 @@ from softaug.lab.training.augmentation import (
     Strength,
     at_strength,
     build_transforms,
+    read_factors,
     scheduled,
     scheduled_alpha,
     view_sigmas,
@@ -171,8 +172,11 @@ class Batches(Steps[Batch]):
         source: Source,
         data_mean: list[float],
         context: DistContext = SINGLE,
+        num_classes: int | None = None,
     ) -> None:
         super().__init__(recipe, len(source.labels), context)
+        classes = int(source.labels.max()) + 1 if num_classes is None else num_classes
+        self.factors = read_factors(recipe.augment.factors, source.labels, classes)
         self.source, self.data_mean, self.num_views = source, data_mean, recipe.augment.views
         self.by_epoch = recipe.augment.pace.on
         self.strength = None
@@ -197,7 +201,8 @@ class Batches(Steps[Batch]):
                 augment, sigma = at_strength(augment, self.strength), self.strength.per_sample_sigma
             else:
                 sigma = view_sigmas(augment, self.num)
-            made = build_transforms(augment, self.data_mean, self.recipe.data.size, sigma)
+            size = self.recipe.data.size
+            made = build_transforms(augment, self.data_mean, size, sigma, self.factors)
             self._transforms = epoch, made
         return self._transforms[1]
 
@@ -237,8 +242,8 @@ class Batches(Steps[Batch]):
             cut = source.windows(index, crop, key)  # decodes only what the windows show
             sample = index = index[cut.rows]
             images, unreadable = cut.images, cut.unreadable
-            label = crop.report(source.labels[index], cut.params)
             key, transforms = key._replace(index=views[cut.rows]), transforms[1:]
+            label = crop.report(source.labels[index], cut.params, key=key)
         else:
             images, label = source.fetch(index), source.labels[index]
         images, label = apply_transforms(transforms, images, label, key)

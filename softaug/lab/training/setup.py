@@ -172,13 +172,16 @@ def hash_source(source: Source) -> str:
 
 def files_sha256(recipe: Recipe, runs: Path | None = None) -> dict[str, str]:
     """Hash the files which a recipe names; `runs` is where runs beside its own are."""
+    from softaug.lab.data.prior import NAMED
     from softaug.lab.training.finetune import find_weights_file
     from softaug.transforms.curves import find_curves_file
 
     curves, prior = recipe.augment.curves, recipe.loss.prior
     files = {} if curves in (None, "naive") else {"augment.curves": find_curves_file(str(curves))}
-    if prior not in ("uniform", "coarse"):
+    if prior not in NAMED:
         files["loss.prior"] = Path(prior)
+    if recipe.augment.factors.samples is not None:
+        files["augment.factors.samples"] = Path(recipe.augment.factors.samples)
     weights = recipe.finetune.weights and find_weights_file(recipe.finetune.weights, runs)
     if weights:
         files["finetune.weights"] = weights

@@ -51,7 +51,7 @@ class Supervised(Task[Batch]):
     ) -> None:
         self.recipe, self.data, self.context, self.workers = recipe, data, context, workers
         source = data.train if workers else on_device(data.train, context.device)
-        self.batches = Batches(recipe, source, data.mean, context)
+        self.batches = Batches(recipe, source, data.mean, context, len(data.class_names))
         self.net = build_net(recipe, data)
         self.begun_from = self._finetune(runs)
         self.manifold = None

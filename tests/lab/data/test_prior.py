@@ -95,3 +95,14 @@ def test_a_bad_file_is_refused(tmp_path, changes, rule):
     (tmp_path / "prior.json").unlink()
     with pytest.raises(ValueError, match=f"{path}: .*; make one with `softaug curves confusion`"):
         read_prior(path, NAMES)
+
+
+def test_a_measured_prior_comes_with_softaug_and_is_for_its_classes_alone():
+    from softaug.lab.data.images import load
+
+    names = load("fashion-mini", None).class_names
+    prior = read_prior("confusion", names)
+    torch.testing.assert_close(prior.sum(1), torch.ones(10))
+    assert torch.equal(prior.diagonal(), prior.amax(1))
+    with pytest.raises(ValueError, match="comes with softaug for fashion-mini, got cat, dog, ship"):
+        read_prior("confusion", NAMES)

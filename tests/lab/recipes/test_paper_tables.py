@@ -20,6 +20,8 @@ STUDIES = [
     "tail",
     "sigma-laws",
     "fast-cifar",
+    "fine-tuning",
+    "by-class",
 ]
 # Of each table: how many errors are printed, their sum, and that of their standard errors.
 PRINTED = {

@@ -93,6 +93,18 @@ def test_what_diverged_is_named_and_leaves_a_table_open_unless_it_did_in_the_pap
     assert found["complete"] is complete
 
 
+def test_figure_3_shows_reductions_of_the_error_paired_by_seed(tmp_path):
+    plan, soft = planned(tmp_path, "figure3", seeds=2), "cifar100-resnet18-figure3-both-k2-sigma0.3"
+    for recipe, errors in ((HARD, (0.3, 0.2)), (soft, (0.1, 0.2))):
+        for seed, error in enumerate(errors):
+            finish(folder_of(plan, recipe, seed), error=error)
+    *_, both = collected(plan, "figure3")["panels"]
+    line = next(line for line in both["lines"] if line["label"] == "k = 2")
+    assert line["mean"] == [None, None, pytest.approx(10), None]
+    assert (line["se"][2], line["n"]) == (pytest.approx(10), [0, 0, 2, 0])
+    assert line["paper"] == [None, None, 2.5, None]
+
+
 def test_features_no_better_than_chance_count_as_diverged(tmp_path):
     name, plan = "cifar100-simsiam-resnet18-sa2-lr0.4", planned(tmp_path, "table8", seeds=2)
     for seed, knn in enumerate((0.89, 0.80)):
@@ -112,7 +124,8 @@ def test_the_release_s_error_is_the_least_of_its_evaluations(tmp_path):
     plan = make_plan(find_tables(["table1"], settings="release"), "smoke", tmp_path, None, 1)
     folder = folder_of(plan, f"{SOFT}-release")
     finish(folder, error=0.2)
-    rows = [{"step": 5, "test_error": 0.25}, {"step": 6}, {"step": 9, "test_error": 0.15}]
+    errors = {"test_error": 0.25}, {}, {"test_error": 0.15}
+    rows = [{"step": n, "epoch": n, **error} for n, error in enumerate(errors)]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     best, last = row_of(collected(plan, "table1-release"), f"{SOFT}-release")["cells"]
     assert (best["paper"]["value"], best["ours"]["mean"]) == (18.31, 15.0)

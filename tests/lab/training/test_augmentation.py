@@ -1,3 +1,4 @@
+import json
 import math
 
 import pytest
@@ -8,6 +9,7 @@ from softaug import DrawKey, SoftCrop, SoftResizedCrop, UniformCrop
 from softaug.lab.recipes import (
     Augment,
     Erase,
+    Factors,
     NormalOffsets,
     NormalWindows,
     SigmaLaw,
@@ -15,7 +17,7 @@ from softaug.lab.recipes import (
     UniformWindows,
 )
 from softaug.lab.recipes.augment import STEPS, WINDOWS_FIRST
-from softaug.lab.training.augmentation import build_transforms, scheduled
+from softaug.lab.training.augmentation import build_transforms, read_factors, scheduled
 from softaug.lab.training.batches import Batches, apply_transforms
 from softaug.lab.training.setup import load_data
 from softaug.transforms import HorizontalFlip, Mixture, PerSample, Uniform, UniformResizedCrop
@@ -172,3 +174,45 @@ def test_batches_follow_the_schedule(factor, last):
     assert [batches.transforms(epoch)[-1].sigma for epoch in (0, 1)] == [0.3, last]
     assert float(early.label.retained.min()) < 1
     assert torch.equal(late.images, data.images[late.sample])
+
+
+def test_factors_by_class_and_by_sample_multiply_the_crops_sigma_and_k(tmp_path):
+    file = tmp_path / "factors.json"
+    file.write_text(json.dumps({"sigma": [1.0, 2.0, 3.0], "k": [1.0, 1.0, 0.5]}))
+    factors = Factors(sigma=(0.5, 1.0), k=(1.0, 2.0), samples=str(file))
+    labels = torch.tensor([0, 1, 0])
+    found = read_factors(factors, labels, num_classes=2)
+    assert found.sigma.tolist() == [0.5, 2.0, 1.5]
+    assert found.k.tolist() == [1.0, 2.0, 0.5]
+    augment = Augment(NormalOffsets(0.2, 3.0), flip=False)
+    (crop,) = build_transforms(augment, MEAN, 16, factors=found)
+    images, index = torch.zeros(6, 3, 16, 16), torch.arange(6)  # two views of each image
+    key = DrawKey(0, 0, index)
+    _, label = crop(images, labels.repeat(2), key=key)
+    for row in range(6):
+        sigma, k = 0.2 * found.sigma[row % 3].item(), 3.0 * found.k[row % 3].item()
+        alone = SoftCrop(sigma, k)(images[0], 0, key=key._replace(index=row))[1]
+        assert label.retained[row].item() == pytest.approx(alone.retained)
+
+
+@pytest.mark.parametrize(
+    ("factors", "content", "message"),
+    [
+        (Factors(sigma=(1.0,)), None, "sigma must have a factor for each of the 2 classes, got 1"),
+        (
+            Factors(samples="f.json"),
+            {"sigma": [1, 1]},
+            "sigma must have a factor for each of the 3",
+        ),
+        (Factors(samples="f.json"), {"sigma": [1, 0, 1]}, r"sigma\[1\] must be > 0"),
+        (Factors(samples="f.json"), {"sgima": []}, "it must hold"),
+        (Factors(samples="none.json"), {}, "it must be a JSON file .*No such file"),
+    ],
+)
+def test_factors_that_do_not_fit_the_data_are_refused(
+    factors, content, message, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "f.json").write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=message):
+        read_factors(factors, torch.tensor([0, 1, 0]), num_classes=2)
