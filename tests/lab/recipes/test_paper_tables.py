@@ -9,7 +9,8 @@ from softaug.lab.recipes.paper_tables import all_tables, find_tables
 
 TABLES = [f"table{number}" for number in range(1, 10)]
 FIGURES = [f"figure{number}" for number in range(1, 8)]
-STUDIES = ["evidence", "variants", "budgets", "self-paced", "pacing-rules", "demo", "where-it-pays"]
+STUDIES = ["evidence", "variants", "budgets", "self-paced", "pacing-rules", "demo"]
+STUDIES += ["where-it-pays", "fine-tuning"]
 # Of each table: how many errors are printed, their sum, and that of their standard errors.
 PRINTED = {
     ("1", ""): (10, 201.60, 1.35),

@@ -6,13 +6,14 @@ import pytest
 from one_step import take_step
 
 from softaug.lab.data.datasets import is_files
-from softaug.lab.recipes import Recipe, entries
+from softaug.lab.recipes import Finetune, Recipe, entries
 
 
 def kinds():
     """A recipe for each way to train: rows that differ in network, data or epochs are one."""
     found = {}
     for recipe in (entry.recipe for entry in entries() if isinstance(entry.recipe, Recipe)):
+        recipe = replace(recipe, finetune=Finetune())  # the run that it begins from is not there
         way = replace(recipe, name="x", model="resnet8", data=recipe.data, members=1, epochs=10)
         name = "imagenet" if is_files(recipe.data.name) else "cifar10"
         way = replace(way, data=replace(way.data, name=name, per_class=None, size=32))

@@ -1,8 +1,12 @@
 import json
 
+from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tiny_runs import tiny
 
+from softaug.lab.training.command import train
 from softaug.lab.training.logging import MetricLogger, read_metrics
+from softaug.lab.training.run_dir import RunOptions
 
 
 def track(folder, step, *rows):
@@ -59,3 +63,11 @@ def test_a_line_that_was_cut_off_is_left_out_and_written_over(tmp_path):
 
 def test_no_file_is_no_rows(tmp_path):
     assert read_metrics(tmp_path) == []
+
+
+def test_a_logger_of_ones_own_gets_the_numbers_of_each_row(tmp_path):
+    seen = []
+    train(tiny(), RunOptions(tmp_path, device="cpu"), Console(quiet=True), on_epoch=seen.append)
+    assert seen == read_metrics(tmp_path)
+    assert len(seen) == 2
+    assert all(isinstance(value, int | float) for row in seen for value in row.values())
