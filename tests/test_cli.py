@@ -54,6 +54,8 @@ def test_listing_and_refusing_loads_no_torch_and_takes_half_a_second(arguments):
         (["recipes", "cifar100-resnet18-sotf"], "did you mean 'cifar100-resnet18-soft'?"),
         (["train", "digits-resnet8-sotf"], "did you mean 'digits-resnet8-soft'?"),
         (["data", "cifar-10"], "did you mean 'cifar10'?"),
+        (["data", "no/such"], "must be that of a folder of classes, got no/such, which is none"),
+        (["train", "no/such"], "must be that of a folder of classes, got no/such, which is none"),
     ],
 )
 def test_a_wrong_word_is_one_line_and_code_2_and_names_the_nearest(call, arguments, message):

@@ -1,5 +1,6 @@
 """The command `softaug data`: get a data set, or check the files of the one that is there."""
 
+import os
 from pathlib import Path
 from statistics import median_low
 from typing import Annotated
@@ -54,7 +55,11 @@ def data(
 
 def name_folder(name: str) -> str:
     """Return the name of the data set in a folder; other names stay as they are."""
-    return f"{FOLDER}{name}" if name not in DATASETS and Path(name).is_dir() else name
+    if name in DATASETS or name.startswith(FOLDER):
+        return name
+    if os.sep in name and not Path(name).is_dir():
+        refuse("data", "a path must be that of a folder of classes", f"{name}, which is none")
+    return f"{FOLDER}{name}" if Path(name).is_dir() else name
 
 
 def _describe_dataset(name: str, data_dir: Path | None, decode: bool, console: Console) -> None:

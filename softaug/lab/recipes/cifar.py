@@ -153,8 +153,8 @@ _DIGITS_COST = "about 10 seconds on one CPU core"
 
 
 def cpu_scale_entries() -> list[Entry]:
-    """Return small networks on CIFAR-100 and CIFAR-10, and digits."""
-    return [*_small_rows("cifar100"), *_small_rows("cifar10"), *_digits()]
+    """Return small networks on CIFAR-100 and CIFAR-10, a vision transformer, and digits."""
+    return [*_small_rows("cifar100"), *_small_rows("cifar10"), *_vit_rows("cifar10"), *_digits()]
 
 
 def _small_rows(data: str) -> list[Entry]:
@@ -169,6 +169,22 @@ def _small_rows(data: str) -> list[Entry]:
     hard = Entry(recipe, "Small baseline: hard crops of up to 4 pixels", _CIFAR_COST)
     arms = {**read_arms("resnet8-s2"), **read_arms(f"{data}-resnet8-s2")}
     return [hard, *derive_arms({"hard": hard}, arms).values()]
+
+
+def _vit_rows(data: str) -> list[Entry]:
+    """A vision transformer by AdamW and warm-up; `--weights` begins from one that was trained."""
+    recipe = Recipe(
+        name=f"{data}-vit-tiny-32-hard",
+        model="vit-tiny-32",
+        data=DataSpec(data),
+        augment=Augment(crop=UniformOffsets(4)),
+        optim=Optim(name="AdamW", lr=1e-3, weight_decay=0.05, warmup_epochs=5.0, clip_norm=1.0),
+        epochs=100,
+        batch=128,
+    )
+    about = "Vision transformer: AdamW, warm-up, hard crops of up to 4 pixels; settings untuned"
+    hard = Entry(recipe, about, "about 18 hours on one CPU core; not run to its end here")
+    return [hard, *derive_arms({"hard": hard}, read_arms("vit")).values()]
 
 
 def _digits() -> list[Entry]:

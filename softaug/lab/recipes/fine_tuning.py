@@ -20,7 +20,7 @@ from softaug.lab.recipes.rows import Arms, Entry, derive_arms, row_name
 MODEL = "resnet8-s2"
 PRETRAINED = "cifar100-resnet8-s2-hard"  # its run of seed 0 is what all arms begin from
 GROUPS = {
-    "cifar10": "CIFAR-10, 5,000 images, 20 epochs",
+    "cifar10": "CIFAR-10, 5,000 images, 15 epochs",
     "imagenette": "Imagenette, 1,200 images, 15 epochs",
 }
 LABELS = {
@@ -37,7 +37,7 @@ _COSTS = {
 def fine_tuning_entries() -> list[Entry]:
     """Return the hard crop, smoothed labels and the soft crop on both data sets."""
     cifar = _hard_entry(
-        DataSpec("cifar10", per_class=500), Augment(crop=UniformOffsets(4)), lr=0.05, epochs=20
+        DataSpec("cifar10", per_class=500), Augment(crop=UniformOffsets(4)), lr=0.05, epochs=15
     )
     photos = _hard_entry(
         DataSpec("imagenette", per_class=120, size=64),

@@ -10,7 +10,7 @@ _COSTS = {
     "7.8 / 4.1, the ratio of FLOPs)",
 }
 # 9,469 images at 262 a second: median of 20 steps, one thread of an AMD EPYC, torch 2.15.
-_SMALL_COST = "about 1 hour on one CPU core, without reading the images"
+_SMALL_COST = "about 1 hour on one CPU core, reading aside"
 
 
 def imagenet_entries() -> list[Entry]:

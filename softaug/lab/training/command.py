@@ -233,6 +233,8 @@ def train_command(arguments: Sequence[str]) -> Trained:
 def find_recipe(name: str) -> AnyRecipe:
     """Return the recipe of that name, or in that JSON file."""
     if not name.endswith(".json"):
+        if os.sep in name:
+            refuse("train", "a path must be that of a folder of classes", f"{name}, which is none")
         return find(name).recipe
     path = Path(name)
     if not path.is_file():

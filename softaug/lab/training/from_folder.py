@@ -95,4 +95,5 @@ def describe_choice(recipe: Recipe) -> str:
             "--epochs 100 --optim.lr 0.05",
         ),
     }
-    return "\n".join(f"{name + ':':9} {what:52} {how}" for name, (what, how) in lines.items())
+    width = max(len(what) for what, _ in lines.values())
+    return "\n".join(f"{name + ':':9} {what:{width}}  {how}" for name, (what, how) in lines.items())

@@ -82,3 +82,12 @@ def test_smoke_takes_the_photographs_that_are_there():
     recipe = find("imagenet-resnet101-baseline").recipe
     assert at_scale(recipe, "smoke").data.name == "imagenette"
     assert at_scale(recipe, "smoke", "folder:/there").data.name == "folder:/there"
+
+
+def test_a_fine_tuned_recipe_begins_from_the_run_of_its_own_scale():
+    recipe = find("cifar10-resnet8-s2-finetune-soft").recipe
+    small = at_scale(recipe, "smoke").finetune.weights
+    assert recipe.finetune.weights == "run:cifar100-resnet8-s2-hard-seed0"
+    assert small == "run:smoke-cifar100-resnet8-s2-hard-seed0"
+    photos = at_scale(find("imagenette-resnet8-s2-finetune-soft").recipe, "smoke")
+    assert photos.data.name == "imagenette"

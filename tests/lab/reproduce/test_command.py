@@ -5,6 +5,7 @@ import io
 import os
 import re
 import signal
+from dataclasses import replace
 from unittest.mock import Mock
 
 import pytest
@@ -15,6 +16,7 @@ from rich.console import Console
 from softaug.checks import NotFiniteError
 from softaug.lab.recipes import find
 from softaug.lab.recipes.paper_numbers import PaperTable, study_rows
+from softaug.lab.recipes.paper_tables import find_tables
 from softaug.lab.recipes.scale import SCALES
 from softaug.lab.report.render import figure_files
 from softaug.lab.reproduce import command, grid
@@ -178,6 +180,24 @@ def test_finished_runs_are_skipped_and_tables_are_there_before_the_first_ends(tm
     for _ in range(2):
         small(tmp_path, "table9")
         assert names == [begun.name, failed.name]
+
+
+def test_what_is_fine_tuned_waits_for_the_run_that_it_begins_from(tmp_path, runner):
+    parts = []
+
+    def note(run):
+        parts.append((run.name, (tmp_path / "runs" / first / "evaluation.json").exists()))
+        return done(run)
+
+    first = "smoke-cifar100-resnet8-s2-hard-seed0"
+    runner(note)
+    study = find_tables(["fine-tuning"], "smoke")[0]
+    later_first = replace(study, rows=study.rows[::-1], compare=False)
+    plan = make_plan([later_first], "smoke", tmp_path, tmp_path / "no", 1)
+    assert plan.runs[-1].name == first
+    grid.Grid(plan, GridOptions(), command.choose_runner(True, None), 1, Console(quiet=True)).run()
+    assert parts[0] == (first, False)
+    assert [is_there for _, is_there in parts[1:]] == [True] * 6
 
 
 def test_failures_are_told_the_rest_is_done_and_the_code_is_1(tmp_path, runner, said):

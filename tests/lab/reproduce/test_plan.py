@@ -27,7 +27,8 @@ def test_every_run_of_all_tables_has_a_name_of_its_own_and_a_cost(tmp_path, scal
     assert len({run.name for run in plan.runs}) == len(plan.runs)
     assert scale == "paper" or all(run.hours for run in plan.runs)
     for recipe in (run.recipe for run in plan.runs if scale == "cpu"):
-        long = {"-5000x400-": 60, "-fastnet-": 150}  # these train to the end
+        # These train to the end; what is fine-tuned has seen all of CIFAR-100.
+        long = {"-5000x400-": 60, "-fastnet-": 150, "cifar100-resnet8-s2-hard": 60}
         limit = next((most for part, most in long.items() if part in recipe.name), 17)
         assert cpu_minutes(recipe) / getattr(recipe, "members", 1) < limit
 

@@ -186,3 +186,16 @@ def test_recipes_from_before_fine_tuning_are_read_and_bad_settings_refused():
         Finetune(layer_decay=0.0)
     with pytest.raises(ValueError, match="layer_decay is for layers that are trained"):
         Finetune("a.pth", "backbone", 0.5)
+
+
+def test_run_names_a_run_beside_this_one_and_says_how_to_make_it(pretrained, tmp_path):
+    name = "run:digits-resnet8-soft-seed0"
+    rule = r"must be of a run in .*; first `softaug train digits-resnet8-soft --seed 0 --out "
+    with pytest.raises(ValueError, match=rule):
+        run(finetune(name), tmp_path / "begun")
+    (tmp_path / "digits-resnet8-soft-seed0").symlink_to(pretrained)
+    result, said = run(finetune(name), tmp_path / "begun")
+    assert f"weights {name}: 56 of 56 tensors loaded" in said
+    assert result["files_sha256"].keys() == {"finetune.weights"}
+    with pytest.raises(ValueError, match="first `softaug train"):
+        read_weights(name)  # beside which run?

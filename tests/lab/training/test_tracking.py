@@ -2,9 +2,13 @@ import json
 import time
 
 import pytest
+from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tiny_runs import tiny
 
+from softaug.lab.training.command import train
 from softaug.lab.training.logging import MetricLogger, read_metrics
+from softaug.lab.training.run_dir import RunOptions
 
 
 def track(folder, step, *rows):
@@ -94,3 +98,11 @@ def test_events_are_in_order_though_the_clock_went_back(tmp_path, monkeypatch):
     monkeypatch.setattr(time, "time", lambda: now() - 3600)
     track(tmp_path, 6, row(9, 0.25), row(12))
     assert events(tmp_path) == [(3, 1.0), (6, 1.0), (9, 0.25), (12, 1.0)]
+
+
+def test_a_logger_of_ones_own_gets_the_numbers_of_each_row(tmp_path):
+    seen = []
+    train(tiny(), RunOptions(tmp_path, device="cpu"), Console(quiet=True), on_epoch=seen.append)
+    assert seen == read_metrics(tmp_path)
+    assert len(seen) == 2
+    assert all(isinstance(value, int | float) for row in seen for value in row.values())
