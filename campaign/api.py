@@ -8,7 +8,7 @@ that begins with the name of what refused it.
 import inspect
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,17 +23,53 @@ from torch import Tensor
 import softaug
 from campaign.attempts import Outcome, Part
 from softaug import DrawKey, MixedLabel, OnlineSmoothing, SoftLabel, SoftLoss, confidence, retained
+from softaug.label import mix_labels
+from softaug.losses import REDUCTIONS, SOFTEN
+from softaug.pair_weights import MODES
+from softaug.softening import WEIGHTINGS
 
-EXAMPLES = 150  # of hypothesis in an attempt
+EXAMPLES = 20  # of hypothesis in an attempt
+REPEATS = 20  # of each, with values from a seed that it draws
 NASTY: list[Any] = [
     *(math.nan, math.inf, -math.inf, -1, 0, 1, 2, 0.5, -0.5, 1e-300, 1e300, 10**400, -(10**400)),
     *(None, "a", "", True, False, [], (), [1.0], (0.1, 0.2), (0.2, 0.1), {}, 1j, b"x", object()),
     *(np.float32(0.25), np.int64(3), np.array([1.0, 2.0]), torch.tensor(0.5), torch.ones(2)),
     *(torch.tensor([math.nan]), torch.ones(2, dtype=torch.float8_e4m3fn), torch.tensor([1 + 1j])),
 ]
-shares = st.floats(0, 1)
-powers = st.floats(0.05, 20)
-Data = Any
+
+
+class Data:
+    """Values that hypothesis draws, and shrinks where they break something."""
+
+    def __init__(self, draw: Callable[..., Any]) -> None:
+        self._draw = draw
+
+    def integer(self, least: int, most: int) -> int:
+        value: int = self._draw(st.integers(least, most))
+        return value
+
+    def number(self, least: float, most: float) -> float:
+        value: float = self._draw(st.floats(least, most))
+        return value
+
+    def share(self) -> float:
+        return self.number(0.0, 1.0)
+
+    def choice(self, values: Sequence[Any]) -> Any:
+        return values[self.integer(0, len(values) - 1)]
+
+
+class Quick(Data):
+    """The same from a seed that hypothesis draws: a hundred times faster, and not shrunk."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def integer(self, least: int, most: int) -> int:
+        return self._random.choice((least, most, *[self._random.randint(least, most)] * 6))
+
+    def number(self, least: float, most: float) -> float:
+        return self._random.choice((least, most, *[self._random.uniform(least, most)] * 8))
 
 
 class Count:
@@ -56,14 +92,14 @@ def near(value: Any, expected: Any, tolerance: float = 1e-4) -> None:
 
 def draw_label(data: Data, num: int, classes: int) -> SoftLabel:
     """Draw labels and what is retained of each."""
-    labels = data.draw(st.lists(st.integers(0, classes - 1), min_size=num, max_size=num))
-    left = data.draw(st.lists(shares, min_size=num, max_size=num))
+    labels = [data.integer(0, classes - 1) for _ in range(num)]
+    left = [data.share() for _ in range(num)]
     return SoftLabel(torch.tensor(labels), torch.tensor(left, dtype=torch.float64))
 
 
 def equations(data: Data, count: Count) -> None:
     """Retained and confidence, of numbers and tensors."""
-    visible, k, classes = data.draw(shares), data.draw(powers), data.draw(st.integers(2, 2000))
+    visible, k, classes = data.share(), data.number(0.05, 20), data.integer(2, 2000)
     expected = 1 - (1 - visible) ** k
     near(count.call(retained, visible, k), expected)
     near(count.call(retained, torch.tensor([visible, visible]), k), [expected] * 2)
@@ -81,39 +117,39 @@ def target_of(label: int, left: float, classes: int) -> list[float]:
 
 def dense(data: Data, count: Count) -> None:
     """Dense targets of soft and mixed labels."""
-    num, classes = data.draw(st.integers(1, 6)), data.draw(st.integers(2, 9))
+    num, classes = data.integer(1, 6), data.integer(2, 9)
     one, two = draw_label(data, num, classes), draw_label(data, num, classes)
     rows = [
         [target_of(int(y), float(r), classes) for y, r in zip(*label, strict=True)]
         for label in (one, two)
     ]
     near(count.call(one.dense, classes), rows[0])
-    share = data.draw(shares)
-    mixed = count.call(softaug.mixing.mix_labels, one, two, share)
+    share = data.share()
+    mixed = count.call(mix_labels, one, two, share)
     table = share * torch.tensor(rows[0]) + (1 - share) * torch.tensor(rows[1])
     near(count.call(mixed.dense, classes), table)
 
 
 def losses(data: Data, count: Count) -> None:
     """SoftLoss of plain, soft and mixed labels, with every setting."""
-    num, classes = data.draw(st.integers(1, 5)), data.draw(st.integers(2, 7))
+    num, classes = data.integer(1, 5), data.integer(2, 7)
     options = {
-        "soften": data.draw(st.sampled_from(softaug.losses.SOFTEN)),
-        "weighting": data.draw(st.sampled_from(softaug.losses.WEIGHTINGS)),
-        "reduction": data.draw(st.sampled_from(softaug.losses.REDUCTIONS)),
-        "label_smoothing": data.draw(st.sampled_from([0.0, 0.1, 1.0]) | shares),
-        "focal_gamma": data.draw(st.sampled_from([0.0, 1.0, 2.0])),
-        "max_suppression": data.draw(st.sampled_from([0.0, 0.5])),
+        "soften": data.choice(SOFTEN),
+        "weighting": data.choice(WEIGHTINGS),
+        "reduction": data.choice(REDUCTIONS),
+        "label_smoothing": data.choice([0.0, 0.1, 1.0, data.share()]),
+        "focal_gamma": data.choice([0.0, 1.0, 2.0]),
+        "max_suppression": data.choice([0.0, 0.5]),
     }
-    scale = data.draw(st.sampled_from([0.1, 1.0, 10.0, 100.0]))
-    generator = torch.Generator().manual_seed(data.draw(st.integers(0, 2**32)))
+    scale = data.choice([0.1, 1.0, 10.0, 100.0])
+    generator = torch.Generator().manual_seed(data.integer(0, 2**32))
     logits = torch.randn(num, classes, generator=generator, dtype=torch.float64) * scale
-    kind = data.draw(st.sampled_from(["plain", "soft", "mixed", "probabilities"]))
+    kind = data.choice(["plain", "soft", "mixed", "probabilities"])
     one, two = draw_label(data, num, classes), draw_label(data, num, classes)
-    share = data.draw(shares)
+    share = data.share()
     label: Any = {"plain": one.label, "soft": one}.get(kind)
     if kind == "mixed":
-        label = softaug.mixing.mix_labels(one, two, share)
+        label = mix_labels(one, two, share)
     if kind == "probabilities":
         label = torch.rand(num, classes, generator=generator, dtype=torch.float64) + 0.01
         label = label / label.sum(1, keepdim=True)
@@ -127,7 +163,7 @@ def losses(data: Data, count: Count) -> None:
         near(value, reduce(samples, options, kind), 1e-5)
     single = [SoftLoss(**{**options, "weighting": "sample", "reduction": "none"})]
     every = count.call(single[0], logits, label)
-    index = data.draw(st.integers(0, num - 1))
+    index = data.integer(0, num - 1)
     row = slice(index, index + 1)
     part = type(label)(*(p[row] for p in label)) if isinstance(label, tuple) else label[row]
     near(count.call(single[0], logits[row], part), every[row])
@@ -184,13 +220,13 @@ def reduce(samples: list[tuple[float, float]], options: Any, kind: str) -> Any:
 
 def binary(data: Data, count: Count) -> None:
     """SoftBCELoss, one class at a time."""
-    num, classes = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 5))
-    generator = torch.Generator().manual_seed(data.draw(st.integers(0, 2**32)))
+    num, classes = data.integer(1, 4), data.integer(1, 5)
+    generator = torch.Generator().manual_seed(data.integer(0, 2**32))
     logits = torch.randn(num, classes, generator=generator, dtype=torch.float64) * 3
     truth = torch.rand(num, classes, generator=generator, dtype=torch.float64)
     left = draw_label(data, num, 2).retained
-    prior = data.draw(st.floats(0.01, 0.99))
-    soften = data.draw(st.sampled_from(softaug.losses.SOFTEN))
+    prior = data.number(0.01, 0.99)
+    soften = data.choice(SOFTEN)
     loss = softaug.SoftBCELoss(soften, prior=prior, reduction="none")
     values = count.call(loss, logits, SoftLabel(truth, left))
     for i in range(num):
@@ -207,12 +243,14 @@ def binary(data: Data, count: Count) -> None:
 
 def pairs(data: Data, count: Count) -> None:
     """pair_weight, by the areas of boxes counted in unit squares."""
-    num = data.draw(st.integers(1, 5))
-    box = st.tuples(*[st.integers(0, 6), st.integers(1, 6)] * 2)
-    boxes = [[data.draw(box) for _ in range(num)] for _ in range(2)]
-    sides = [[(x, y, x + w, y + h) for x, w, y, h in side] for side in boxes]
-    k, least = data.draw(powers), data.draw(shares)
-    mode = data.draw(st.sampled_from(softaug.pair_weights.MODES))
+    num = data.integer(1, 5)
+    corners = [[(data.integer(0, 6), data.integer(0, 6)) for _ in range(num)] for _ in range(2)]
+    sides = [
+        [(x, y, x + data.integer(1, 6), y + data.integer(1, 6)) for x, y in side]
+        for side in corners
+    ]
+    k, least = data.number(0.05, 20), data.share()
+    mode = data.choice(MODES)
     value = count.call(softaug.pair_weight, *map(torch.tensor, sides), k, mode, least)
     weights = []
     for first, second in zip(*sides, strict=True):
@@ -228,10 +266,10 @@ def pairs(data: Data, count: Count) -> None:
 
 def draw_transform(data: Data) -> Any:
     """Draw a transform of any kind with settings in range."""
-    k = data.draw(powers)
-    fill = data.draw(st.sampled_from([0, 255, "mean", (1, 2, 3)]))
-    sigma = data.draw(st.floats(0.01, 2))
-    size, shift = data.draw(st.integers(1, 12)), data.draw(st.integers(0, 4))
+    k = data.number(0.05, 20)
+    fill = data.choice([0, 255, "mean", (1, 2, 3)])
+    sigma = data.number(0.01, 2)
+    size, shift = data.integer(1, 12), data.integer(0, 4)
     makers = [
         lambda: softaug.SoftCrop(sigma, k, fill),
         lambda: softaug.UniformCrop(shift, k, fill),
@@ -239,24 +277,24 @@ def draw_transform(data: Data) -> Any:
         lambda: softaug.SoftCutout(size, k=k, fill=fill),
         lambda: softaug.SoftNoise(k=k),
         lambda: softaug.SoftAffine(k=k, fill=fill),
-        lambda: softaug.SoftPolicy(data.draw(st.sampled_from(["trivial", "rand"]))),
+        lambda: softaug.SoftPolicy(data.choice(["trivial", "rand"])),
         lambda: softaug.SoftResizedCrop(size + 4, sigma, k, fill=fill),
         lambda: softaug.UniformResizedCrop(size + 4),
     ]
-    return data.draw(st.sampled_from(makers))()
+    return data.choice(makers)()
 
 
 def transforms(data: Data, count: Count) -> None:
     """A batch is its samples, the same key gives the same, a replay is the call."""
     transform = draw_transform(data)
-    num, height, width = (data.draw(st.integers(*r)) for r in ((1, 4), (6, 14), (6, 14)))
-    generator = torch.Generator().manual_seed(data.draw(st.integers(0, 2**32)))
+    num, height, width = (data.integer(*r) for r in ((1, 4), (6, 14), (6, 14)))
+    generator = torch.Generator().manual_seed(data.integer(0, 2**32))
     images = torch.randint(0, 256, (num, 3, height, width), generator=generator).byte()
-    if data.draw(st.booleans()):
+    if data.choice([True, False]):
         images = images.float() / 255
     label = draw_label(data, num, 5)
-    index = torch.tensor(data.draw(st.lists(st.integers(0, 2**40), min_size=num, max_size=num)))
-    key = DrawKey(data.draw(st.integers(0, 2**63 - 1)), data.draw(st.integers(0, 9)), index)
+    index = torch.tensor([data.integer(0, 2**40) for _ in range(num)])
+    key = DrawKey(data.integer(0, 2**63 - 1), data.integer(0, 9), index)
     before = images.clone()
     output, soft = count.call(transform, images, label, key=key)
     assert torch.equal(images, before), "the input was written to"
@@ -300,12 +338,12 @@ def check_shift(
 
 def mixing(data: Data, count: Count) -> None:
     """Mixup and CutMix of images of one gray level each: the share is in the pixels."""
-    kind = data.draw(st.sampled_from([softaug.Mixup, softaug.CutMix]))
-    mix = kind(data.draw(st.floats(0.05, 5)))
-    num, height, width = (data.draw(st.integers(*r)) for r in ((1, 5), (3, 12), (3, 12)))
+    kind = data.choice([softaug.Mixup, softaug.CutMix])
+    mix = kind(data.number(0.05, 5))
+    num, height, width = (data.integer(*r) for r in ((1, 5), (3, 12), (3, 12)))
     levels = torch.arange(1, num + 1).float()
     images = levels.view(-1, 1, 1, 1).expand(num, 3, height, width).contiguous()
-    key = DrawKey(data.draw(st.integers(0, 2**62)), 0, data.draw(st.integers(0, 2**40)))
+    key = DrawKey(data.integer(0, 2**62), 0, data.integer(0, 2**40))
     labels = draw_label(data, num, 4)
     output, mixed = count.call(mix, images, labels, key=key)
     params = count.call(mix.draw, num, height, width, key=key)
@@ -320,10 +358,10 @@ def mixing(data: Data, count: Count) -> None:
 
 def smoothing(data: Data, count: Count) -> None:
     """OnlineSmoothing: rows are means of right predictions, counted one at a time."""
-    classes, num = data.draw(st.integers(2, 5)), data.draw(st.integers(1, 12))
-    share = data.draw(shares)
+    classes, num = data.integer(2, 5), data.integer(1, 12)
+    share = data.share()
     table = OnlineSmoothing(classes, share)
-    generator = torch.Generator().manual_seed(data.draw(st.integers(0, 2**32)))
+    generator = torch.Generator().manual_seed(data.integer(0, 2**32))
     logits = torch.randn(num, classes, generator=generator)
     labels = torch.randint(0, classes, (num,), generator=generator)
     count.call(table.gather, logits, labels)
@@ -343,11 +381,11 @@ def smoothing(data: Data, count: Count) -> None:
 def pacing(data: Data, count: Count) -> None:
     """A Pacer keeps the strength within its limits, whatever it is told."""
     crop = softaug.SoftCrop("auto")
-    epochs = data.draw(st.integers(1, 12))
+    epochs = data.integer(1, 12)
     pacer = count.call(softaug.Pacer, crop, epochs)
-    generator = torch.Generator().manual_seed(data.draw(st.integers(0, 2**32)))
+    generator = torch.Generator().manual_seed(data.integer(0, 2**32))
     for _ in range(epochs):
-        logits = torch.randn(6, 3, generator=generator) * data.draw(st.sampled_from([0.1, 9.0]))
+        logits = torch.randn(6, 3, generator=generator) * data.choice([0.1, 9.0])
         label = SoftLabel(torch.randint(0, 3, (6,), generator=generator), torch.rand(6))
         count.call(pacer.watch, logits, label)
         count.call(pacer.next_epoch)
@@ -371,9 +409,9 @@ WHO = [
 
 def bad_settings(data: Data, count: Count) -> None:
     """One setting of one class is anything; what is not refused must work."""
-    kind = data.draw(st.sampled_from(CLASSES))
+    kind = data.choice(CLASSES)
     names = list(inspect.signature(kind.__init__).parameters)[1:]
-    name, value = data.draw(st.sampled_from(names)), data.draw(st.sampled_from(NASTY))
+    name, value = data.choice(names), data.choice(NASTY)
     given_ = {other: REQUIRED[other] for other in names if other in REQUIRED} | {name: value}
     made = refused_or(count, kind.__name__, kind, **given_)
     if made is None or not hasattr(made, "draw") or kind in (softaug.Mixup, softaug.CutMix):
@@ -386,7 +424,7 @@ def bad_settings(data: Data, count: Count) -> None:
 
 def bad_input(data: Data, count: Count) -> None:
     """One argument of one function or call is anything."""
-    value, place = data.draw(st.sampled_from(NASTY)), data.draw(st.integers(0, 3))
+    value, place = data.choice(NASTY), data.integer(0, 3)
     label = SoftLabel(torch.tensor([0, 1]), torch.tensor([0.5, 1.0]))
     images, logits, boxes = torch.rand(2, 3, 8, 8), torch.zeros(2, 4), torch.tensor([[0, 0, 2, 2]])
     mixed = MixedLabel(torch.zeros(2, 2).long(), torch.ones(2, 2), torch.full((2, 2), 0.5))
@@ -406,10 +444,10 @@ def bad_input(data: Data, count: Count) -> None:
         ("SoftErase", lambda a, b: softaug.SoftErase()(a, b), [images, label.label]),
         ("CutMix", lambda a, b: softaug.CutMix()(a, b), [images, label.label]),
         ("Mixup", lambda a, b, c: softaug.Mixup()(a, SoftLabel(b, c)), [images, *label]),
-        ("mix_labels", softaug.mixing.mix_labels, [label, label, 0.5]),
+        ("mix_labels", mix_labels, [label, label, 0.5]),
         ("OnlineSmoothing", lambda a, b: OnlineSmoothing(4).gather(a, b), [logits, label.label]),
     ]
-    who, function, arguments = data.draw(st.sampled_from(calls))
+    who, function, arguments = data.choice(calls)
     arguments[place % len(arguments)] = value
     refused_or(count, who, function, *arguments)
 
@@ -452,8 +490,11 @@ def attempt(bench: SimpleNamespace, draw: random.Random, folder: Path) -> Outcom
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(st.data())
-    def examples(data: Data) -> None:
-        CASES[name](data, count)
+    def examples(data: Any) -> None:
+        CASES[name](Data(data.draw), count)
+        seed = data.draw(st.integers(0, 2**63))
+        for number in range(REPEATS):
+            CASES[name](Quick(seed + number), count)
 
     try:
         examples()

@@ -11,6 +11,7 @@ import random
 import signal
 import warnings
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -103,7 +104,8 @@ def read_any_result(path: Path) -> None:
             schema.read(path, model)  # type: ignore[type-var]
             answers += 1
         except ValueError as refused:
-            assert str(path) in str(refused), refused
+            if str(path) not in str(refused):
+                raise
     assert answers < 2
 
 
@@ -221,14 +223,14 @@ def change_values(content: bytes, draw: random.Random) -> bytes:
     for _ in range(draw.randint(1, 3)):
         part, key = pick(table, draw)
         if key is None:
-            return json.dumps(draw.choice(VALUES)).encode()
+            return json.dumps(deepcopy(draw.choice(VALUES))).encode()
         how = draw.randrange(4)
         if how == 0 and isinstance(part, dict):
             del part[key]
         elif how == 1 and isinstance(part, dict):
             part[f"{key}x"] = part.pop(key)
         else:
-            part[key] = draw.choice(VALUES)
+            part[key] = deepcopy(draw.choice(VALUES))
     return json.dumps(table).encode()
 
 

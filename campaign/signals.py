@@ -69,7 +69,10 @@ def attempt(bench: SimpleNamespace, draw: random.Random, folder: Path) -> Outcom
         return interrupt_grid(bench, draw, folder)
     kind, run, sent = bench.kinds[name], folder / "run", []
     for _ in range(draw.randint(3, MOST)):
+        num = len(sent)
         moment, problem = send_one(kind, run, draw, bench.seconds[name], sent)
+        if not problem and len(sent) == num:
+            break  # it ended before the signal
         if problem:
             return Outcome(max(len(sent), 1), f"{name}: {moment}: {problem}", tuple(sent))
     codes = finish(kind, run)
@@ -94,12 +97,12 @@ def send_one(
     note = lambda: os.write(writing, b"x")  # noqa: E731
     at, rank = 0, draw.randrange(kind.processes)
     if where == "step":
-        at = draw.randint(0, 5)
+        at = draw.randint(0, 3)
         hook = signal_at_step(at, number, note)
     else:
-        at = draw.randint(0, 60) if where == "call" else 0
+        at = draw.randint(0, 45) if where == "call" else 0
         hook = signal_in_call(at, number, note) if where == "call" else lambda: None
-    moment = draw.uniform(0.05, 1.0) * seconds
+    moment = draw.uniform(0.05, 0.7) * seconds
     children = start(kind, run, hook, rank if where == "step" else 0)
     if where == "second":
         time.sleep(moment)

@@ -198,7 +198,7 @@ class SoftLoss(_WeightedLoss):
             return soften_target(labels * (1 - alpha - other) + other, kept, prior)
         extra = kept * (1 - alpha * num_classes / (num_classes - 1))  # true class on top
         rest = (1 - kept).unsqueeze(1) * prior + (kept * other).unsqueeze(1)
-        return rest.scatter_add(1, labels.unsqueeze(1), extra.unsqueeze(1))
+        return rest.scatter_add(1, labels.unsqueeze(1), extra.unsqueeze(1)).clamp_min(0)
 
     def extra_repr(self) -> str:
         prior = "uniform" if self.prior is None else f"tensor of shape {list(self.prior.shape)}"
@@ -275,7 +275,7 @@ def _divergence_uniform(scores: Tensor, labels: Tensor, kept: Tensor, smoothing:
     num_classes = scores.shape[1]
     other = kept * (smoothing / (num_classes - 1)) + (1 - kept) / num_classes  # each wrong class
     extra = kept * (1 - smoothing * num_classes / (num_classes - 1))  # true class on top
-    true = other + extra
+    true = (other + extra).clamp_min(0)  # a smoothing of 1 leaves nothing, or less by rounding
     negentropy = torch.xlogy(true, true) + (num_classes - 1) * torch.xlogy(other, other)
     # The sum stands before the pick, so that in backward the pick's gradient comes first and
     # the sum's is added to it in place: one [B, C] less is allocated and written.
