@@ -106,10 +106,10 @@ def send_one(
     children = start(kind, run, hook, rank if where == "step" else 0)
     if where == "second":
         time.sleep(moment)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(children[rank], number)
-            note()
+        send([children[rank]], number)
     codes = wait(children)
+    if where == "second" and any(codes):  # else it had ended
+        note()
     os.close(writing)
     done = os.read(reading, 1)
     os.close(reading)
