@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test check format lint types bench smoke docs clean
+.PHONY: demo test check format lint types bench smoke campaign docs clean
 
 demo: $(VENV)/.installed-lab  ## train hard and soft crops on clothes, say what each gained, write a page in softaug-demo
 	$(RUN)/softaug demo
@@ -29,6 +29,11 @@ bench: $(VENV)/.installed-peers  ## peers side by side; some minutes
 smoke: $(VENV)/.installed-lab  ## every table and figure end to end on tiny runs; at most 10 minutes
 	rm -rf softaug-smoke
 	$(RUN)/softaug reproduce all --scale smoke --seeds 1 --local --out softaug-smoke
+
+BUDGET ?= 60
+SEED ?= 0
+campaign: $(VENV)/.installed-dev  ## signals, damage, faults, API calls, hostile files; BUDGET=60 minutes, SEED=0
+	$(RUN)/python -m campaign --budget $(BUDGET) --seed $(SEED)
 
 docs: $(VENV)/.installed-docs  ## the site with search and reference, into site/; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --strict --quiet

@@ -205,7 +205,7 @@ class SoftLoss(_WeightedLoss):
             return soften_target(labels * (1 - alpha - other) + other, kept, prior)
         extra = kept * (1 - alpha * num_classes / (num_classes - 1))  # true class on top
         rest = (1 - kept).unsqueeze(1) * prior + (kept * other).unsqueeze(1)
-        return rest.scatter_add(1, labels.unsqueeze(1), extra.unsqueeze(1))
+        return rest.scatter_add(1, labels.unsqueeze(1), extra.unsqueeze(1)).clamp_min(0)
 
     def extra_repr(self) -> str:
         prior = "uniform" if self.prior is None else f"tensor of shape {list(self.prior.shape)}"
@@ -294,7 +294,7 @@ def _divergence_uniform(
     if smoothing:
         other = other + kept * (smoothing / (num_classes - 1))
         extra = kept * (1 - smoothing * num_classes / (num_classes - 1))
-    true = other + extra
+    true = (other + extra).clamp_min(0)  # smoothing 1 leaves nothing, or less by rounding
     negentropy = torch.xlogy(true, true) + (num_classes - 1) * torch.xlogy(other, other)
     if scores is None:
         surprise: Tensor = _UniformSurprise.apply(logits, labels, other, extra)

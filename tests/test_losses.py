@@ -361,3 +361,9 @@ def test_multi_label_targets_move_to_the_prior_of_each_class():
     torch.testing.assert_close(found, (surprise - entropy).mean(1))
     plain = F.binary_cross_entropy_with_logits(logits, truth)  # of whole images
     torch.testing.assert_close(SoftBCELoss()(logits, truth), plain)
+
+
+@pytest.mark.parametrize("prior", ["uniform", [1 / 7] * 7])
+def test_a_smoothing_of_one_leaves_nothing_to_the_true_class(prior):
+    loss = SoftLoss(label_smoothing=1.0, prior=prior)(torch.zeros(1, 7), torch.tensor([2]))
+    assert loss.item() == pytest.approx(math.log(7 / 6), abs=1e-6)  # KL of 1/6 each to 1/7 each

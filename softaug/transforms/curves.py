@@ -157,7 +157,7 @@ def read_curves(path: str | Path) -> dict[str, AnyCurve]:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         refuse(who, "the file must be readable", error.strerror)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         refuse(who, "the file must be JSON", error)
     if not isinstance(found, dict) or not set(found) <= {"schema", "kind", "operations", "about"}:
         refuse(

@@ -23,7 +23,7 @@ from pydantic_core import from_json
 from safetensors import SafetensorError
 from torch import Tensor
 
-from softaug.lab.io import read_regular, sync_folder
+from softaug.lab.io import read_regular, remove_path, sync_folder
 
 CHECKPOINTS = "checkpoints"
 MAX_CHECKPOINTS = 2
@@ -58,7 +58,7 @@ def save(folder: Path, step: int, state: Mapping[str, Any]) -> Path:
     files[MANIFEST] = _to_json(hashes)
     final, unfinished = folder / f"step-{step:08d}", folder / f".writing-{step:08d}"
     try:
-        _remove(unfinished)
+        remove_path(unfinished)
         unfinished.mkdir(parents=True)
         sync_folder(folder.parent)
         for name, content in files.items():
@@ -121,7 +121,7 @@ def newest(folder: Path, report: Callable[[str], None] = print) -> Checkpoint | 
     None where no checkpoint was ever finished. Call it only while no other process writes.
     """
     for unfinished in folder.glob(".writing-*"):
-        _remove(unfinished)
+        remove_path(unfinished)
     damaged: dict[Path, str] = {}
     for path in reversed(steps(folder)):
         try:
@@ -131,7 +131,7 @@ def newest(folder: Path, report: Callable[[str], None] = print) -> Checkpoint | 
             continue
         for bad, reason in damaged.items():
             aside = bad.with_name(f"damaged-{bad.name}")  # a name that is never loaded
-            _remove(aside)
+            remove_path(aside)
             bad.rename(aside)
             report(f"checkpoint {bad.name} is damaged ({reason}); set aside as {aside.name}")
         _prune(folder)  # a kill may have come before it was done
@@ -188,15 +188,7 @@ def steps(folder: Path) -> list[Path]:
 
 def _prune(folder: Path) -> None:
     for old in steps(folder)[:-MAX_CHECKPOINTS]:
-        _remove(old)
-
-
-def _remove(path: Path) -> None:
-    """Remove a folder, or the file or link of that name, if there is one."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+        remove_path(old)
 
 
 def _pack(tensors: Mapping[str, Tensor]) -> bytes:

@@ -19,7 +19,7 @@ from torch import Tensor
 
 import softaug
 from softaug.checks import NotFiniteError
-from softaug.lab.io import read_regular, write_bytes, write_text
+from softaug.lab.io import remove_path, write_text
 from softaug.lab.schema import MetricsRow
 
 if TYPE_CHECKING:
@@ -132,7 +132,9 @@ class MetricLogger:
         before, bad = scan_metrics(self._path)
         if bad or [row for row in before if row["step"] <= step] != [*rows]:
             aside = folder / f"damaged-{METRICS}"
-            write_bytes(read_regular(self._path) if self._path.exists() else b"", aside)
+            remove_path(aside)
+            if self._path.exists():
+                self._path.rename(aside)
             lines = f"lines that cannot be read: {', '.join(map(str, bad))}; " if bad else ""
             report(
                 f"{self._path} was not as the run wrote it; {lines}"
@@ -142,7 +144,7 @@ class MetricLogger:
         from torch.utils.tensorboard import SummaryWriter  # a second to import
 
         for events in (folder / EVENTS).glob("events.out.tfevents.*"):
-            events.unlink()
+            remove_path(events)
         self._events = SummaryWriter(str(folder / EVENTS))
         for row in rows:
             self._add_events(row)
@@ -178,7 +180,7 @@ def scan_metrics(path: Path) -> tuple[list[dict[str, Any]], list[int]]:
     """
     rows: list[dict[str, Any]] = []
     bad: list[int] = []
-    *lines, last = read_regular(path).split(b"\n") if path.exists() else [b""]
+    *lines, last = path.read_bytes().split(b"\n") if path.is_file() else [b""]
     for number, line in enumerate([*lines, *filter(None, [last])], start=1):
         try:
             rows.append(MetricsRow.model_validate_json(line).model_dump(exclude_unset=True))

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import torch
 from rich.console import Console
-from tiny_runs import rows, tiny, weights
+from tiny_runs import final_state, tiny
 
 from softaug.lab.recipes import Pace
 from softaug.lab.training import checkpoint, command
@@ -56,11 +56,8 @@ def wait(child: int) -> int:
 
 
 def state(folder: Path) -> dict[str, Any]:
-    result = json.loads((folder / "result.json").read_text())
-    kept = ("error", "nll", "ece", "train_loss", "train_error", "weights")
     names = sorted(path.name for path in (folder / "checkpoints").iterdir())
-    picked = {name: result[name] for name in kept}
-    return {"weights": weights(folder), "rows": rows(folder), "result": picked, "kept": names}
+    return {**final_state(folder), "names": names}
 
 
 def killed_by_the_clock(folder: Path, draw: random.Random, seconds: float) -> int:

@@ -7,8 +7,10 @@ process a signal before a step: {"step": 4, "rank": 1 or null for all, "signal":
 test_processes.py, which starting torchrun for each run would make slow.
 """
 
+import contextlib
 import json
 import os
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,28 @@ class SampleNorm(nn.LayerNorm):
 
     def __init__(self, size: int, affine: bool = True) -> None:
         super().__init__(size, elementwise_affine=affine)
+
+
+def descendants(processes: list[int]) -> set[int]:
+    """These processes, and all that they started; torchrun gives its own sessions of their own."""
+    parents = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state = (folder / "stat").read_text().rpartition(")")[2].split()
+            parents[int(folder.name)] = int(state[1])
+    tree = {*processes}
+    while more := {child for child, parent in parents.items() if parent in tree} - tree:
+        tree |= more
+    return tree
+
+
+def free_ports(num: int) -> list[int]:
+    """Ports of loopback that nothing listens on."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(num)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
 
 
 def run(arguments: list[str], act: dict[str, Any] | None) -> int:

@@ -52,6 +52,15 @@ def test_weights_of_another_network_are_refused_with_keys_of_both():
         load_weights(create("resnet8", 10), {"linear.weight": torch.ones(10, 64)})
 
 
+@pytest.mark.parametrize(
+    "damage", [b"", b"PK\x03\x04", b"\x80\x02}q\x00(X", b"\x80\x02.", b"0" * 99]
+)
+def test_a_damaged_pickle_is_refused_whatever_it_raises(tmp_path, damage):
+    (tmp_path / "a.pth").write_bytes(damage)
+    with pytest.raises(ValueError, match=r"a.pth must hold a state dict of tensors alone"):
+        read_weights(str(tmp_path / "a.pth"))
+
+
 def test_files_folders_and_wrapped_state_dicts_are_read_and_pickles_are_not(pretrained, tmp_path):
     weights = read_weights(str(pretrained))
     assert weights.keys() == state_of(pretrained)["model"].keys()

@@ -7,11 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from photos import write_photos
-from test_processes import free_ports
+from team_harness import descendants, free_ports
 from tiny_runs import rows, weights
 
 SETTINGS = [
@@ -51,23 +50,9 @@ def ends(agents):
 
 def kill(agents):
     """Agents, their processes and loader workers: all at once."""
-    parents = parent_of_each()
-    doomed = {one.pid for one in agents}
-    while more := {child for child, parent in parents.items() if parent in doomed} - doomed:
-        doomed |= more
-    for process in doomed:
+    for process in descendants([one.pid for one in agents]):
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
-
-
-def parent_of_each():
-    """By process number; torchrun gives its processes sessions of their own."""
-    found = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            state = (folder / "stat").read_text().rpartition(")")[2].split()
-            found[int(folder.name)] = int(state[1])
-    return found
 
 
 def kill_in_mid_epoch(agents, out):

@@ -1,6 +1,5 @@
 import json
 import os
-import socket
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ import pytest
 import safetensors.torch
 import team_harness
 import torch
+from team_harness import free_ports
 from tiny_runs import BARLOW, rows, run, tiny, tiny_pairs, weights
 
 from softaug.lab.models.registry import MODELS
@@ -99,14 +99,6 @@ class Team(NamedTuple):
     place: Path
     codes: list[list[int]]  # of each process, by command
     said: str
-
-
-def free_ports(num):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(num)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 def torchrun(place, name, commands):

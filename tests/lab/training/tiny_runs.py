@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,16 @@ def rows(folder: Path) -> list[dict[str, Any]]:
         {name: value for name, value in row.items() if name != "seconds"}
         for row in read_metrics(folder)
     ]
+
+
+OF_THE_MACHINE = ("seconds", "images_per_second", "environment", "run_id", "sha256")
+
+
+def final_state(folder: Path) -> dict[str, Any]:
+    """What a finished run leaves that a run of the same recipe leaves too, to the bit."""
+    result = json.loads((folder / "result.json").read_text())
+    picked = {name: value for name, value in result.items() if name not in OF_THE_MACHINE}
+    return {"weights": weights(folder), "rows": rows(folder), "result": picked}
 
 
 def before_step(monkeypatch: Any, number: int, action: Any) -> None:
