@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
@@ -107,7 +108,7 @@ def _shorten_cost(cost: str) -> str:
     >>> _shorten_cost("about 12 minutes on one CPU core, and 3 for the probe")
     'about 12 minutes'
     """
-    return cost.partition(" (")[0].partition(",")[0].removesuffix(" on one CPU core")
+    return re.split(r" \(|[,;]", cost)[0].removesuffix(" on one CPU core")
 
 
 def format_matches(found: Sequence[Entry], words: Sequence[str], width: int) -> Iterator[str]:
