@@ -1,9 +1,9 @@
 """The command `softaug recipes`: an overview, the rows that some words name, or one row."""
 
 import json
+import re
 import shutil
 import sys
-import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
