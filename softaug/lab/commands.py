@@ -64,7 +64,7 @@ def compare(
 
 def _report(file: Path, console: Console) -> None:
     from softaug.lab.progress import print_plain
-    from softaug.lab.report.write import print_report, write_report
+    from softaug.lab.report.evaluation import print_report, write_report
 
     print_report(file, console)
     report = write_report(file)

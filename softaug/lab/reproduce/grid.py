@@ -17,10 +17,10 @@ from softaug.lab.evaluation.compare import COMPARISON, compare_runs
 from softaug.lab.evaluation.show import draw_versions
 from softaug.lab.recipes.config import AnyRecipe, Recipe
 from softaug.lab.recipes.paper_numbers import PaperTable
+from softaug.lab.report.evaluation import print_findings, write_report
 from softaug.lab.report.examples import Card, crops_figure
 from softaug.lab.report.model import Figure, slug
 from softaug.lab.report.paper import print_paper_table, write_paper_table
-from softaug.lab.report.write import print_findings, write_report
 from softaug.lab.reproduce.collect import Collector
 from softaug.lab.reproduce.cost import estimate_left, format_duration
 from softaug.lab.reproduce.local import default_at_once

@@ -16,11 +16,10 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
-from softaug.lab.report.evaluation import comparison_of_one, evaluation_page
+from softaug.lab.report.evaluation import comparison_of_one, evaluation_page, write_report
 from softaug.lab.report.latex import escape
 from softaug.lab.report.paper import print_paper_table, write_paper_table
 from softaug.lab.report.render import figure_files, inline_svg, render_html
-from softaug.lab.report.write import write_report
 from softaug.lab.schema import Comparison
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
