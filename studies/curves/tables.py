@@ -1,8 +1,8 @@
-"""Write the tables of fitted curves into docs/results/curves.md.
+"""Write the table of fitted curves into docs/results/curves.md.
 
     python -m studies.curves.tables softaug/transforms/curves_data/cifar100.json
 
-The second table, of the network trained without the operations, comes from cifar100-hard.json.
+That of the network trained without the operations, cifar100-hard.json, goes into README.md.
 """
 
 import json
@@ -14,6 +14,7 @@ from typing import Any
 from studies.collect import PAGES, as_table, put_between_markers
 
 PAGE = PAGES / "curves.md"
+README = Path(__file__).with_name("README.md")
 WITHOUT = Path(__file__).with_name("cifar100-hard.json")
 HEADS = ["operation", "loss", "k", "misfit", "accuracy at full strength, %"]
 
@@ -54,8 +55,11 @@ def _misfit(loss: float, points: dict[str, Any]) -> float:
 
 def main() -> None:
     """Write both tables."""
-    for path, marker in ((Path(sys.argv[1]), "curves"), (WITHOUT, "curves-without")):
-        put_between_markers(make_table(json.loads(path.read_text())), PAGE, marker)
+    for path, page, marker in (
+        (Path(sys.argv[1]), PAGE, "curves"),
+        (WITHOUT, README, "curves-without"),
+    ):
+        put_between_markers(make_table(json.loads(path.read_text())), page, marker)
 
 
 if __name__ == "__main__":

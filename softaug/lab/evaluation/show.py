@@ -3,6 +3,7 @@
 import io
 import textwrap
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -27,6 +28,7 @@ from softaug.label import SoftLabel
 from softaug.softening import confidence
 
 WHO = "show"
+MAX_SMALL = 64  # pixels: the short edge of images that are no photographs
 
 
 class Version(NamedTuple):
@@ -190,7 +192,7 @@ def _draw_image(axes: Axes, image: Tensor, text: str) -> None:
 def show(
     what: Annotated[Literal["transforms"], tyro.conf.Positional],
     images: Annotated[tuple[Path, ...], tyro.conf.Positional],
-    recipe: str = "cifar100-resnet18-soft",
+    recipe: str | None = None,
     draws: int = 8,
     size: int = 224,
     seed: int = 0,
@@ -201,7 +203,8 @@ def show(
     Args:
         what: The only thing there is to show.
         images: Image files, a row of the picture for each.
-        recipe: A name that `softaug recipes` lists, or a recipe.json.
+        recipe: A name that `softaug recipes` lists, or a recipe.json (default:
+            imagenet-resnet50-soft for photographs, cifar100-resnet18-soft for small images).
         draws: Augmented versions of each image.
         size: Edge in pixels that images are brought to, as in training on a folder; offsets in
             pixels (the usual crop's) are pixels of this. CIFAR's is 32. Windows are drawn on
@@ -210,11 +213,26 @@ def show(
         out: The picture, .png or .svg.
     """
     check_choice(WHO, "what", what, ("transforms",))
-    chosen = find_recipe(recipe)
+    chosen = find_recipe(choose_recipe(images) if recipe is None else recipe)
     if not isinstance(chosen, Recipe):
         remedy = "softaug.transforms.TwoViews makes its two views"
         refuse(WHO, "the recipe must learn from labels", chosen.name, remedy)
-    print(show_transforms(images, chosen, out, draws=draws, size=size, seed=seed))
+    path = show_transforms(images, chosen, out, draws=draws, size=size, seed=seed)
+    print(f"Recipe: {chosen.name}{'' if recipe else ' (--recipe for another)'}\nPicture: {path}")
+
+
+def choose_recipe(images: Sequence[Path]) -> str:
+    """Return the name of a recipe for images of this size; that of small ones if none can be read.
+
+    >>> choose_recipe([])
+    'cifar100-resnet18-soft'
+    """
+    for path in images[:1]:
+        with suppress(Exception):  # `_read` refuses it with the reason
+            image = open_image(str(path))
+            if min(image.height, image.width) > MAX_SMALL:
+                return "imagenet-resnet50-soft"
+    return "cifar100-resnet18-soft"
 
 
 def show_transforms(

@@ -111,6 +111,7 @@ def evaluation_page(comparison: Comparison, file: str) -> Page:
     A comparison opens with the differences of the headline, a single arm with its reliability
     and its accuracy under the first corruption.
     """
+    comparison, family = shorten_names(comparison)
     arms = comparison.arms
     reliability = figures.reliability_figures(arms, arms[0].evaluations[0].split)
     corruptions = figures.corruption_figures(arms)
@@ -131,7 +132,7 @@ def evaluation_page(comparison: Comparison, file: str) -> Page:
     ]
     return Page(
         title=_title(comparison),
-        lead=_lead(comparison),
+        lead=f"{f'Recipes {family}*: ' if family else ''}{_lead(comparison)}",
         figures=first,
         findings=write_findings(comparison),
         cautions=write_cautions(comparison),
@@ -142,6 +143,29 @@ def evaluation_page(comparison: Comparison, file: str) -> Page:
             "SVG and PNG."
         ),
     )
+
+
+def shorten_names(comparison: Comparison) -> tuple[Comparison, str]:
+    """Remove what the names of all arms begin with, up to a hyphen; return it too."""
+    first, *others = [arm.name for arm in comparison.arms]
+    parts = first.split("-")
+    starts = ["-".join(parts[:num]) + "-" for num in range(len(parts))[:0:-1]]
+    family = next((one for one in starts if all(name.startswith(one) for name in others)), "")
+    if not others or not family:
+        return comparison, ""
+    arms = [
+        arm.model_copy(update={"name": arm.name.removeprefix(family)}) for arm in comparison.arms
+    ]
+    pairs = [
+        pair.model_copy(
+            update={
+                "arm": pair.arm.removeprefix(family),
+                "against": pair.against.removeprefix(family),
+            }
+        )
+        for pair in comparison.pairs
+    ]
+    return comparison.model_copy(update={"arms": arms, "pairs": pairs}), family
 
 
 def _title(comparison: Comparison) -> str:

@@ -189,7 +189,7 @@ def largest_differences(differences: Sequence[Difference]) -> list[Difference]:
 def _evidence(pair: Pair, images: str) -> str:
     num = max((found.n for found in pair.by_seed.values()), default=0)
     if num < 2:
-        return f"One pair of runs on {images}: another seed may turn any of these."
+        return f"One pair of runs on {images}: another seed may reverse any of these."
     limit = seed_interval(Estimate(0.0, 1.0, num)).high
     return (
         f"Measured on {images}; over {num} seeds a difference must be more than {limit:.1f} "

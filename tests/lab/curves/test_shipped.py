@@ -8,7 +8,7 @@ import torch
 
 from softaug.lab.curves.measure import MEASURABLE
 from softaug.transforms.curves import SHIPPED, read_curves
-from studies.curves.tables import PAGE, WITHOUT, make_table
+from studies.curves.tables import PAGE, README, WITHOUT, make_table
 
 FOLDER = files("softaug.transforms") / "curves_data"
 FILE = FOLDER / "cifar100.json"
@@ -34,8 +34,7 @@ def test_curves_pass_by_their_measured_points():
 
 
 def test_the_page_shows_the_numbers_of_the_files():
-    page = PAGE.read_text()
-    for path, marker in ((FILE, "curves"), (WITHOUT, "curves-without")):
+    for path, page, marker in ((FILE, PAGE, "curves"), (WITHOUT, README, "curves-without")):
         table = make_table(json.loads(path.read_text()))
         shown = f"<!-- {marker} -->\n{table}\n<!-- /{marker} -->"
-        assert shown in page, "run python -m studies.curves.tables FILE"
+        assert shown in page.read_text(), "run python -m studies.curves.tables FILE"

@@ -12,6 +12,7 @@ from softaug import DrawKey, confidence, retained
 from softaug.lab.data.folder import read_image
 from softaug.lab.evaluation.show import (
     MAX_LINES,
+    choose_recipe,
     count_classes,
     describe_augment,
     draw_versions,
@@ -143,7 +144,8 @@ def test_the_command_draws_a_png_of_lines_of_eight(photos, tmp_path, capsys):
     for draws in (8, 9):
         out = tmp_path / f"{draws}.png"
         show("transforms", (photos[0],), recipe=SOFT.name, draws=draws, size=8, out=out)
-        assert capsys.readouterr().out.strip() == str(out)
+        recipe, picture = capsys.readouterr().out.splitlines()
+        assert (recipe, picture) == (f"Recipe: {SOFT.name}", f"Picture: {out}")
         with Image.open(out) as picture:
             sizes.append(picture.size)
     assert sizes[0][0] == sizes[1][0]
@@ -208,3 +210,10 @@ def test_bad_input_is_refused(photos, tmp_path, recipe, changes, rule):
     with pytest.raises(ValueError, match=f"^show: .*{rule}"):
         show_transforms(images, recipe, tmp_path / given.pop("out"), **given)
     assert not (tmp_path / "a.png").exists()
+
+
+def test_a_photograph_is_shown_by_a_recipe_for_photographs(tmp_path):
+    for edge, recipe in ((64, "cifar100-resnet18-soft"), (65, "imagenet-resnet50-soft")):
+        Image.new("RGB", (200, edge)).save(tmp_path / "image.png")
+        assert choose_recipe([tmp_path / "image.png"]) == recipe
+    assert choose_recipe([tmp_path / "missing.png"]) == "cifar100-resnet18-soft"

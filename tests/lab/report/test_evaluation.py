@@ -153,7 +153,7 @@ def test_a_verdict_over_images_tells_the_difference_of_that_pair(comparison):
     pair.verdicts["error"] = Verdict("better", 1000, "images")
     first, *_, last = write_findings(change(comparison, pairs=[pair]))
     assert "error −4.00 points (better), NLL not known" in first
-    assert "another seed may turn" in last
+    assert "another seed may reverse" in last
 
 
 def test_one_evaluation_is_one_arm_without_pairs(evaluation):
@@ -168,6 +168,15 @@ def test_one_evaluation_is_one_arm_without_pairs(evaluation):
     found = comparison_of_one(change(evaluation, split="validation", test_sets=sets))
     assert "1,000 validation images" in tables(found)["all-measures"].caption
     assert write_cautions(found)[0].startswith("All was measured on validation images, which were")
+
+
+def test_what_all_names_begin_with_stands_once(comparison):
+    arms = [change(arm, name=f"pets-vit-{arm.name}") for arm in comparison.arms]
+    pair = change(comparison.pairs[0], arm="pets-vit-soft", against="pets-vit-hard")
+    page = evaluation_page(change(comparison, arms=arms, pairs=[pair]), "")
+    assert page.title == "soft against hard"
+    assert page.lead.startswith("Recipes pets-vit-*: ")
+    assert page.findings == evaluation_page(comparison, "").findings
 
 
 def test_a_page_opens_with_the_picture_that_carries_its_message(comparison, evaluation):
