@@ -46,6 +46,22 @@ def test_labels_survive_being_rebuilt_and_moved(label):
     assert SoftLabel(3, 0.5).to("meta") == SoftLabel(3, 0.5)
 
 
+@pytest.mark.parametrize("label", [FIRST, MIXED], ids=lambda label: type(label).__name__)
+def test_accelerate_moves_slices_and_joins_labels(label):
+    operations = pytest.importorskip("accelerate.utils.operations")
+    halves = [operations.slice_tensors(label, slice(i, i + 1)) for i in (0, 1)]
+    for found in (operations.send_to_device(label, "cpu"), operations.concatenate(halves)):
+        assert type(found) is type(label)
+        assert all(map(torch.equal, found, label))
+
+
+def test_pinned_batches_of_a_loader_keep_their_type(monkeypatch):
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda part: part.clone())  # no GPU
+    found = torch.utils.data._utils.pin_memory.pin_memory(FIRST)
+    assert type(found) is SoftLabel
+    assert all(map(torch.equal, found, FIRST))
+
+
 def test_confidence_of_a_batch_and_of_one_sample():
     torch.testing.assert_close(FIRST.confidence(4), torch.tensor([0.625, 1.0]))
     assert SoftLabel(3, 0.5).confidence(4) == 0.625

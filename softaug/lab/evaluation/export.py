@@ -41,7 +41,7 @@ FOR_ONNX = ("onnx", "onnxscript", "onnxruntime")
 
 
 def export(
-    run: Annotated[Path, tyro.conf.Positional],
+    run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
     format: Format = "onnx",  # noqa: A002
     out: Path | None = None,
     data_dir: Path | None = None,

@@ -11,6 +11,7 @@ net.class_names[probs[0].argmax()]
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -98,9 +99,7 @@ def load_run(
         )
     recipe = read_run_recipe(folder, WHO)
     found = load_newest(folder, WHO)
-    about = found.state.get("images")
-    if about is None:
-        about = describe_images(load_data(recipe, None if data_dir is None else Path(data_dir)))
+    about = found.state.get("images") or _describe_images(recipe, data_dir)
     part = "ema" if "ema" in found.state else "model"
     sha256 = json.loads((found.path / checkpoint.MANIFEST).read_text())[f"{part}.safetensors"]
     normalize = Normalize([0.0] * 3, [1.0] * 3)
@@ -119,6 +118,15 @@ def load_run(
         weights_sha256=sha256,
     )
     return net.to(choose_device(device)).eval()
+
+
+def _describe_images(recipe: AnyRecipe, data_dir: Path | str | None) -> dict[str, Any]:
+    """Ask the data set for what runs of earlier versions did not save."""
+    try:
+        return describe_images(load_data(recipe, None if data_dir is None else Path(data_dir)))
+    except (ValueError, OSError) as missing:
+        rule = "the images of a run from before 0.2 must be there: it saved no class names"
+        refuse(WHO, rule, str(missing))
 
 
 def _with_probe(

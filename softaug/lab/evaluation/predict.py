@@ -34,8 +34,8 @@ class Prediction(NamedTuple):
 
 
 def predict(
-    run: Annotated[Path, tyro.conf.Positional],
-    images: Annotated[tuple[Path, ...], tyro.conf.Positional],
+    run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
+    images: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="IMAGES...")],
     format: Format | None = None,  # noqa: A002
     top: int = 1,
     device: str = "auto",

@@ -5,6 +5,7 @@ import io
 import json
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -70,6 +71,9 @@ def test_a_checkpoint_of_an_earlier_version_takes_names_and_size_from_the_data(r
     monkeypatch.setattr(network, "load_newest", forget)
     net = load_run(runs.test)
     assert (len(net.class_names), net.size) == (10, 16)
+    monkeypatch.setattr(network, "load_data", Mock(side_effect=ValueError("no digits")))
+    with pytest.raises(ValueError, match=r"from before 0\.2 must be there: .*, got no digits"):
+        load_run(runs.test)
 
 
 def test_the_temperature_is_that_of_an_evaluation_of_these_weights(runs, measured, tmp_path):
