@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 PATIENCE = 400.0  # seconds without an answer: the attempt hangs
 MAX_LISTED = 20  # failures written out for each part
+EACH = 20  # attempts, to a line of progress
 
 
 class Outcome(NamedTuple):
@@ -132,6 +133,8 @@ def _listen(worker: int, pipe: int, part: Part, seed: int, number: int, tally: T
             number, tried, problem, kinds = json.loads(line)
             _count(tally, part, seed, number, Outcome(tried, problem, tuple(kinds)))
             number += 1
+            if tally.attempts % EACH == 0:
+                print(f"{part.name}: {tally.tried:,} {part.unit}", flush=True)
     os.close(pipe)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(worker, signal.SIGKILL)

@@ -19,8 +19,8 @@ from softaug.lab.recipes.serialize import (
     RECIPE,
     RESTORE,
     as_dict,
-    as_of_today,
     differences,
+    from_dict,
     hash_recipe,
     read_recipe,
     read_values,
@@ -123,7 +123,8 @@ def check_recipe(folder: Path, recipe: AnyRecipe) -> None:
 
 
 def _check_same(folder: Path, values: Mapping[str, Any], recipe: AnyRecipe) -> None:
-    changed = differences(as_of_today(values), as_dict(recipe))
+    today = as_dict(from_dict(as_dict(recipe)))  # 0 for 0.0 is no difference
+    changed = differences(as_dict(from_dict(values)), today)
     if changed:
         lines = "".join(f"\n  {line}" for line in changed)
         rule = f"{folder} holds a run of another recipe; it must be the same to go on"
@@ -154,6 +155,21 @@ def check_belongs(folder: Path, identity: Mapping[str, str], file: str, values: 
     if values != identity:
         rule = f"{file} must belong to the run in {folder}, {identity['run_id']}"
         refuse("train", rule, values, "put back what was there, or choose another --out")
+
+
+def check_state(folder: Path, name: str, state: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuse the state of checkpoint `name` if its format, run, images or files are not today's."""
+    if state.get("format") != now["format"]:
+        remedy = "finish it with the version that began it, or begin anew with another --out"
+        rule = f"the checkpoints of {folder} must be of this version of softaug"
+        refuse("train", rule, "those of an earlier one", remedy)
+    check_belongs(folder, now["run"], name, state["run"])
+    what = {"data": "the images", "files": "the files of the recipe"}
+    for key, words in what.items():
+        if state[key] != now[key]:
+            rule = f"{words} must be those that {folder} was begun with"
+            got = f"{now[key]}, not {state[key]}"
+            refuse("train", rule, got, "put them back, or choose another --out")
 
 
 def read_result(folder: Path, recipe: AnyRecipe) -> dict[str, Any] | None:

@@ -13,7 +13,6 @@ from rich.console import Console
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from softaug.checks import refuse
 from softaug.lab.progress import Show, print_plain, progress
 from softaug.lab.recipes.config import Compute, EpochPlan, Optim
 from softaug.lab.training import checkpoint
@@ -35,7 +34,7 @@ from softaug.lab.training.optim import (
     learning_rates,
     load_optimizer_state,
 )
-from softaug.lab.training.run_dir import TRACE, RunOptions, check_belongs
+from softaug.lab.training.run_dir import TRACE, RunOptions, check_state
 from softaug.lab.training.setup import (
     TrainingData,
     derive_seed,
@@ -404,19 +403,8 @@ class Trainer:
         if newest is None:
             return None
         state = newest.state
-        if state.get("format") != FORMAT:
-            remedy = "finish it with the version that began it, or begin anew with another --out"
-            rule = f"the checkpoints of {self.run_dir} must be of this version of softaug"
-            refuse("train", rule, "those of an earlier one", remedy)
-        check_belongs(self.run_dir, self.identity, newest.path.name, state["run"])
-        if state["data"] != self.fingerprint:
-            rule = f"the images must be those that {self.run_dir} was begun with"
-            remedy = "put them back, or choose another --out"
-            refuse("train", rule, f"{self.fingerprint}, not {state['data']}", remedy)
-        files = self.task.file_hashes()
-        if state["files"] != files:
-            rule = f"the files of the recipe must be those that {self.run_dir} was begun with"
-            refuse("train", rule, files, "put them back, or choose another --out")
+        now = {"run": self.identity, "data": self.fingerprint, "files": self.task.file_hashes()}
+        check_state(self.run_dir, newest.path.name, state, {"format": FORMAT, **now})
         self._print(f"going on from step {state['step']} of {len(self.batches)}")
         for name, now in self._machine().items():
             before = state["machine"][name]

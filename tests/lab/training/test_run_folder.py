@@ -68,6 +68,13 @@ def test_the_same_recipe_is_welcome(tmp_path):
     check_recipe(tmp_path, tiny())
 
 
+def test_a_whole_number_for_a_fraction_is_the_same_recipe(tmp_path):
+    (tmp_path / "checkpoints/step-00000001").mkdir(parents=True)
+    write_json(as_dict(tiny(optim_warmup_epochs=0)), tmp_path / "recipe.json")
+    check_recipe(tmp_path, tiny(optim_warmup_epochs=0))
+    check_recipe(tmp_path, tiny(optim_warmup_epochs=0.0))
+
+
 def test_another_recipe_is_refused_with_the_difference(tmp_path):
     write_json(as_dict(tiny()), tmp_path / "recipe.json")
     (tmp_path / "checkpoints/step-00000001").mkdir(parents=True)
