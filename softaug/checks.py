@@ -102,7 +102,7 @@ def check_choice(who: str, name: str, value: Any, choices: Sequence[str]) -> Non
 
 
 def nearest(value: str, choices: Sequence[str]) -> str:
-    """A question that names the choice most like `value`; empty where none is like it."""
+    """Ask for the choice most like `value`; return nothing where none is like it."""
     near = difflib.get_close_matches(value, choices, n=1)
     return f"did you mean {near[0]!r}?" if near else ""
 

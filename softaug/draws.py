@@ -24,7 +24,7 @@ class DrawKey(NamedTuple):
     """Names a draw, so that it is the same in any batch, worker, process and device.
 
     `index` is the sample's position in the data set: [B] integers for a batch, an int for
-    one image. `stream` tells apart two transforms of one class, or two views of one image;
+    one image. `stream` separates two transforms of one class, or two views of one image;
     transforms of different classes never share draws.
     """
 
@@ -35,7 +35,7 @@ class DrawKey(NamedTuple):
 
 
 def philox(counter: tuple[Tensor, ...], key: tuple[int, int]) -> list[Tensor]:
-    """Four independent 32-bit words (as int64 tensors) for each counter of four words.
+    """Compute four independent 32-bit words (as int64 tensors) for each counter of four words.
 
     The counter's words broadcast; unexpanded they save the first rounds much work.
     """
@@ -51,7 +51,7 @@ def philox(counter: tuple[Tensor, ...], key: tuple[int, int]) -> list[Tensor]:
 
 
 def _mix(product: Tensor, word: Tensor, key: int) -> Tensor:
-    """High word of `product` ^ `word` ^ `key`; in place, which halves the time of a field."""
+    """Return the high word of `product` ^ `word` ^ `key`; in place, in half the time of a field."""
     return ((product >> 32) ^ word).bitwise_xor_(key).bitwise_and_(_LOW)
 
 
@@ -63,7 +63,7 @@ def draw_uniforms(
     generator: Generator | None,
     key: DrawKey | None,
 ) -> Tensor:
-    """Float64 numbers in (0, 1), [B, num]; `purpose` is the transform's.
+    """Draw float64 numbers in (0, 1), [B, num]; `purpose` is the transform's.
 
     Without generator or key they come from torch's global generator, as torchvision's do.
     They are on the device of `images`, or on the CPU where that has no float64.
@@ -101,7 +101,7 @@ def _keyed(who: str, key: DrawKey, images: Tensor, batch: int, num: int, purpose
 
 
 def _check_key(who: str, key: DrawKey, images: Tensor, batch: int) -> Tensor:
-    """The key's sample indices, [B]."""
+    """Return the key's sample indices, [B]."""
     if not isinstance(key, DrawKey):
         refuse(who, "key must be a DrawKey", describe(key))
     for name in ("seed", "epoch", "stream"):
@@ -138,7 +138,7 @@ def to_truncated_normal(uniform: Tensor, sd: float | Tensor, limit: float) -> Te
 
 
 def draw_normal_field(seeds: Tensor, num: int) -> Tensor:
-    """Standard normal numbers, [B, num] float32, a pure function of each 32-bit seed [B]."""
+    """Draw standard normal numbers, [B, num] float32, a pure function of each 32-bit seed [B]."""
     block = torch.arange(math.ceil(num / 4), device=seeds.device)
     zero = torch.zeros_like(block)
     words = [w.float() * 2**-32 for w in philox((block, seeds[:, None], zero, zero), (0, 0))]
@@ -151,7 +151,7 @@ def draw_normal_field(seeds: Tensor, num: int) -> Tensor:
 
 
 def has_float64(device: torch.device) -> bool:
-    """Whether a device has float64: Apple's GPUs do not."""
+    """Return whether a device has float64: Apple's GPUs do not."""
     return device.type != "mps"
 
 

@@ -45,13 +45,13 @@ class SoftLabel(NamedTuple):
     retained: Tensor | float
 
     def confidence(self, num_classes: int) -> Tensor | float:
-        """Probability the target gives to the true class."""
+        """Return the probability that the target gives to the true class."""
         if isinstance(self.retained, Tensor):
             return confidence(self.retained, num_classes)
         return confidence(float(self.retained), num_classes)
 
     def dense(self, num_classes: int) -> Tensor:
-        """Target probabilities, [B, C] (or [C] for one sample), for any loss that takes them.
+        """Return target probabilities, [B, C] (or [C] for one sample), for any loss of such.
 
         The sample's weight is not in them: `SoftLoss(soften="target")` is what they equal. Give
         them to a cross entropy: a Hugging Face model that sees float labels trains with BCE
@@ -59,26 +59,26 @@ class SoftLabel(NamedTuple):
         """
         who = "SoftLabel.dense"
         check_num_classes(who, num_classes)
-        kept = to_tensor(who, "retained", self.retained).float()  # default_collate: float64
-        labels = to_tensor(who, "label", self.label, device=kept.device)
+        retained = to_tensor(who, "retained", self.retained).float()  # default_collate: float64
+        labels = to_tensor(who, "label", self.label, device=retained.device)
         dense = labels.is_floating_point()
         if dense and labels.shape[-1:] != (num_classes,):
             refuse(who, f"probabilities must be of {num_classes} classes", describe(labels))
-        if kept.ndim > 1 or labels.shape[: labels.ndim - dense] != kept.shape:
-            got = f"{describe(labels)} and {describe(kept)}"
+        if retained.ndim > 1 or labels.shape[: labels.ndim - dense] != retained.shape:
+            got = f"{describe(labels)} and {describe(retained)}"
             refuse(who, "label and retained must be of the same [B] samples, or of one", got)
         if not dense:
             check_integers(who, "label", labels)
             check_inside(who, f"label must be in 0..{num_classes - 1}", labels, num_classes)
-        if eager_on_cpu(kept):
-            check_within(who, "retained", kept)
-        prior = uniform_prior(num_classes, like=kept)
+        if eager_on_cpu(retained):
+            check_within(who, "retained", retained)
+        prior = uniform_prior(num_classes, like=retained)
         if dense:
-            return soften_target(labels.to(kept), kept, prior)
-        return soft_target(labels, kept, prior)
+            return soften_target(labels.to(retained), retained, prior)
+        return soft_target(labels, retained, prior)
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> SoftLabel:
-        """The same batch of labels on `device`; one sample's numbers stay as they are."""
+        """Move the labels to `device`; one sample's numbers stay as they are."""
         return SoftLabel(*(_send(part, device, non_blocking) for part in self))
 
 
@@ -99,7 +99,7 @@ class MixedLabel(NamedTuple):
     share: Tensor
 
     def dense(self, num_classes: int) -> Tensor:
-        """Target probabilities, [B, C], for any loss that takes them; without the weight."""
+        """Return target probabilities, [B, C], for any loss that takes them; without the weight."""
         for name, part in self._asdict().items():
             if not isinstance(part, Tensor) or part.ndim != 2 or part.shape != (len(part), 2):
                 refuse("MixedLabel.dense", f"{name} must be a tensor [B, 2]", describe(part))
@@ -111,7 +111,7 @@ class MixedLabel(NamedTuple):
         return blend(first, second, self.share.float())
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> MixedLabel:
-        """The same labels on `device`."""
+        """Move the labels to `device`."""
         return MixedLabel(*(_send(part, device, non_blocking) for part in self))
 
 
@@ -135,7 +135,7 @@ _allow_iterator(MixedLabel)
 def mix_labels(
     first: SoftLabel | Tensor, second: SoftLabel | Tensor, share: Tensor | float
 ) -> MixedLabel:
-    """The labels of samples mixed of two images each, of which `share` is the first's.
+    """Mix the labels of samples made of two images each, of which `share` is the first's.
 
     Labels are batches [B] of equal length, plain integers counting as whole images; `share` is
     a number for all or [B].
@@ -144,42 +144,42 @@ def mix_labels(
     tensor([[0.7500, 0.2500],
             [0.7500, 0.2500]])
     """
-    labels, kept = check_label_batch("mix_labels", first)
-    others, kept_too = check_label_batch("mix_labels", second, len(labels))
+    labels, retained = check_label_batch("mix_labels", first)
+    others, others_retained = check_label_batch("mix_labels", second, len(labels))
     if others.device != labels.device:
         refuse("mix_labels", f"labels must be on one device, {labels.device}", others.device)
     if not isinstance(share, Tensor):
-        part = torch.full_like(kept, check_share("mix_labels", "share", share))
-    elif share.shape not in ((), kept.shape) or not is_float(share):
-        refuse("mix_labels", f"share must be a number or [{len(kept)}]", describe(share))
+        first_share = torch.full_like(retained, check_share("mix_labels", "share", share))
+    elif share.shape not in ((), retained.shape) or not is_float(share):
+        refuse("mix_labels", f"share must be a number or [{len(retained)}]", describe(share))
     else:
-        part = send(share, kept.device).expand(len(kept))
-    pairs = (labels, others), (kept, kept_too), (part, 1 - part)
+        first_share = send(share, retained.device).expand(len(retained))
+    pairs = (labels, others), (retained, others_retained), (first_share, 1 - first_share)
     return MixedLabel(*(torch.stack(pair, dim=1) for pair in pairs))
 
 
 def blend(first: Tensor, second: Tensor, share: Tensor) -> Tensor:
-    """Mean of two images' values, [B] or [B, C], by their shares [B, 2]."""
-    one, other = share.view(*share.shape, *[1] * (first.ndim - 1)).unbind(1)
-    return one * first + other * second
+    """Average two images' values, [B] or [B, C], by their shares [B, 2]."""
+    first_share, second_share = share.view(*share.shape, *[1] * (first.ndim - 1)).unbind(1)
+    return first_share * first + second_share * second
 
 
 def check_label_batch(who: str, label: Any, num: int | None = None) -> tuple[Tensor, Tensor]:
     """Return labels of images to mix, [B] of `num` samples; plain ones are of whole images."""
-    labels, kept = label if isinstance(label, SoftLabel) else (label, None)
+    labels, retained = label if isinstance(label, SoftLabel) else (label, None)
     if isinstance(label, MixedLabel):
         refuse(who, "images can be mixed once", "labels that are mixed already")
     if not isinstance(labels, Tensor) or labels.shape != (num or labels.numel(),):
         rule = "labels must be [B]" if num is None else f"labels of {num} images must be [B]"
         refuse(who, rule, describe(labels), "pass a batch of class indices or a SoftLabel of them")
     check_integers(who, "labels", labels)
-    if kept is None:
-        kept = torch.ones(len(labels), device=labels.device)
-    if not isinstance(kept, Tensor) or kept.shape != labels.shape:
-        refuse(who, "retained must be a batch [B] like the labels", describe(kept))
-    if kept.device != labels.device:
-        refuse(who, f"retained must be on the labels' device {labels.device}", kept.device)
-    return labels, kept
+    if retained is None:
+        retained = torch.ones(len(labels), device=labels.device)
+    if not isinstance(retained, Tensor) or retained.shape != labels.shape:
+        refuse(who, "retained must be a batch [B] like the labels", describe(retained))
+    if retained.device != labels.device:
+        refuse(who, f"retained must be on the labels' device {labels.device}", retained.device)
+    return labels, retained
 
 
 def _send(part: Any, device: torch.device | str, non_blocking: bool) -> Any:

@@ -135,59 +135,59 @@ class SoftLoss(_WeightedLoss):
         self.register_buffer("prior", _check_prior(prior), persistent=False)
 
     def forward(self, logits: Tensor, label: AnyLabel) -> Tensor:
-        """Loss of a batch."""
-        labels, kept, share = _split_label(self.name, logits, label)
+        """Compute the loss of a batch."""
+        labels, retained, share = _split_label(self.name, logits, label)
         check_num_classes(self.name, logits.shape[1])
         if self.prior is not None:
             _check_table_fits("prior", self.prior, logits)
         if self.base is not None:
             _check_table_fits("base", self.base.rows, logits)
         if self._validates(logits):
-            _check_values(logits, labels, kept, share)
-        softened = kept if self.soften in ("target", "both") else None
+            _check_values(logits, labels, retained, share)
+        softened = retained if self.soften in ("target", "both") else None
         loss = self._divergence(logits, labels, softened, share)
-        weights = None if kept is None else compute_confidence(kept, logits.shape[1])
+        weights = None if retained is None else compute_confidence(retained, logits.shape[1])
         if weights is not None and share is not None:
             weights = blend(weights[:, 0], weights[:, 1], share)
         return self._weigh_and_reduce(loss, weights, logits)
 
     def _divergence(
-        self, logits: Tensor, labels: Tensor, kept: Tensor | None, share: Tensor | None
+        self, logits: Tensor, labels: Tensor, retained: Tensor | None, share: Tensor | None
     ) -> Tensor:
-        """KL(target || prediction) of each sample, [B], and what is added to it."""
+        """Compute KL(target || prediction) of each sample, [B]."""
         dense = labels.is_floating_point()
         one_hot = share is None and self.base is None and not dense
-        hard = kept is None and self.label_smoothing == 0
-        if kept is None:
+        hard = retained is None and self.label_smoothing == 0
+        if retained is None:
             like = labels[:, 0] if dense else labels
-            kept = torch.ones_like(like, dtype=torch.promote_types(logits.dtype, torch.float32))
+            retained = torch.ones_like(like, dtype=torch.promote_types(logits.dtype, torch.float32))
         two_masses = one_hot and not hard and self.prior is None
         plain = self.focal_gamma == 0 and self.max_suppression == 0
         if two_masses and plain and _allows_own_backward():
-            return _divergence_uniform(logits, labels, kept, self.label_smoothing)
+            return _divergence_uniform(logits, labels, retained, self.label_smoothing)
         log_probs = _log_softmax(logits)
         scores = log_probs if self.focal_gamma == 0 else _focal(log_probs, self.focal_gamma)
         if one_hot and hard:
             loss = -_pick(scores, labels)
         elif two_masses:
-            loss = _divergence_uniform(logits, labels, kept, self.label_smoothing, scores)
+            loss = _divergence_uniform(logits, labels, retained, self.label_smoothing, scores)
         else:
-            target = self._build_target(scores, labels, kept, share)
+            target = self._build_target(scores, labels, retained, share)
             loss = (torch.xlogy(target, target) - target * scores).sum(1)
         if self.max_suppression > 0:  # of log-probabilities, which differ by the same
             loss = loss + self.max_suppression * (log_probs.amax(1) - log_probs.mean(1))
         return loss
 
     def _build_target(
-        self, like: Tensor, labels: Tensor, kept: Tensor, share: Tensor | None
+        self, like: Tensor, labels: Tensor, retained: Tensor, share: Tensor | None
     ) -> Tensor:
-        """Targets [B, C] of class indices, of two images by their shares, or of probabilities.
+        """Build targets [B, C] of class indices, of two images' or of probabilities.
 
         For probabilities base and prior are means over classes by them.
         """
         if share is not None:
             first, second = (
-                self._build_target(like, labels[:, i], kept[:, i], None) for i in range(2)
+                self._build_target(like, labels[:, i], retained[:, i], None) for i in range(2)
             )
             return blend(first, second, share)
         dense, num_classes = labels.is_floating_point(), like.shape[1]
@@ -200,11 +200,11 @@ class SoftLoss(_WeightedLoss):
         if self.base is not None:
             classes = torch.arange(num_classes, device=like.device) if dense else labels
             base = self.base.target(classes).to(like.dtype)
-            return soften_target(labels @ base if dense else base, kept, prior)
+            return soften_target(labels @ base if dense else base, retained, prior)
         if dense:
-            return soften_target(labels * (1 - alpha - other) + other, kept, prior)
-        extra = kept * (1 - alpha * num_classes / (num_classes - 1))  # true class on top
-        rest = (1 - kept).unsqueeze(1) * prior + (kept * other).unsqueeze(1)
+            return soften_target(labels * (1 - alpha - other) + other, retained, prior)
+        extra = retained * (1 - alpha * num_classes / (num_classes - 1))  # true class on top
+        rest = (1 - retained).unsqueeze(1) * prior + (retained * other).unsqueeze(1)
         return rest.scatter_add(1, labels.unsqueeze(1), extra.unsqueeze(1)).clamp_min(0)
 
     def extra_repr(self) -> str:
@@ -245,33 +245,33 @@ class SoftBCELoss(_WeightedLoss):
         self.register_buffer("prior", _check_rates(self.name, prior), persistent=False)
 
     def forward(self, logits: Tensor, label: Tensor | SoftLabel) -> Tensor:
-        """Loss of a batch."""
-        target, kept, _ = _split_label(self.name, logits, label)
+        """Compute the loss of a batch."""
+        target, retained, _ = _split_label(self.name, logits, label)
         if isinstance(label, MixedLabel) or not target.is_floating_point():
             rule = "label must be a tensor [B, C], or a SoftLabel with one"
             refuse(self.name, rule, type(label).__name__)
-        kept = target.new_ones(len(target)) if kept is None else kept
+        retained = target.new_ones(len(target)) if retained is None else retained
         if self.prior.ndim == 1:
             _check_table_fits("prior", self.prior, logits, self.name)
         if self._validates(logits):
             check_within(self.name, "label", target)
-            check_within(self.name, "retained", kept)
+            check_within(self.name, "retained", retained)
         if self.soften in ("target", "both"):
-            target = soften_target(target, kept, self.prior.to(kept.dtype))
-        wide = logits.to(kept.dtype)
+            target = soften_target(target, retained, self.prior.to(retained.dtype))
+        wide = logits.to(retained.dtype)
         surprise = F.binary_cross_entropy_with_logits(wide, target, reduction="none")
         negentropy = torch.xlogy(target, target) + torch.xlogy(1 - target, 1 - target)
         loss = (surprise + negentropy).mean(1)
-        return self._weigh_and_reduce(loss, compute_confidence(kept, num_classes=2), logits)
+        return self._weigh_and_reduce(loss, compute_confidence(retained, num_classes=2), logits)
 
     def extra_repr(self) -> str:
-        one = self.prior.ndim == 0
-        prior = f"{float(self.prior):g}" if one else f"tensor of shape {list(self.prior.shape)}"
+        scalar = self.prior.ndim == 0
+        prior = f"{float(self.prior):g}" if scalar else f"tensor of shape {list(self.prior.shape)}"
         return self._format(prior)
 
 
 def _focal(log_probs: Tensor, gamma: float) -> Tensor:
-    """Log-probabilities that count less, the surer: (1 - p) ** gamma * log p."""
+    """Weigh log-probabilities less, the surer they are: (1 - p) ** gamma * log p."""
     # Exact near p = 1; the least value keeps the power's slope finite for gamma < 1.
     unsure = (-torch.expm1(log_probs)).clamp_min(torch.finfo(log_probs.dtype).tiny)
     return unsure**gamma * log_probs
@@ -280,7 +280,7 @@ def _focal(log_probs: Tensor, gamma: float) -> Tensor:
 def _divergence_uniform(
     logits: Tensor,
     labels: Tensor,
-    kept: Tensor,
+    retained: Tensor,
     smoothing: float,
     scores: Tensor | None = None,
 ) -> Tensor:
@@ -289,11 +289,11 @@ def _divergence_uniform(
     `scores` [B, C] take the part of the log-probabilities, whose gradient has a formula.
     """
     num_classes = logits.shape[1]
-    other = (1 - kept) / num_classes  # each wrong class
-    extra = kept  # true class on top
+    other = (1 - retained) / num_classes  # each wrong class
+    extra = retained  # true class on top
     if smoothing:
-        other = other + kept * (smoothing / (num_classes - 1))
-        extra = kept * (1 - smoothing * num_classes / (num_classes - 1))
+        other = other + retained * (smoothing / (num_classes - 1))
+        extra = retained * (1 - smoothing * num_classes / (num_classes - 1))
     true = (other + extra).clamp_min(0)  # smoothing 1 leaves nothing, or less by rounding
     negentropy = torch.xlogy(true, true) + (num_classes - 1) * torch.xlogy(other, other)
     if scores is None:
@@ -371,10 +371,10 @@ def _split_label(
             _check_part(who, logits, "retained", label.retained, "[B, 2]"),
             _check_part(who, logits, "share", label.share, "[B, 2]"),
         )
-    given = label.label if isinstance(label, SoftLabel) else label
-    dense = isinstance(given, Tensor) and given.ndim == 2 and given.is_floating_point()
+    values = label.label if isinstance(label, SoftLabel) else label
+    dense = isinstance(values, Tensor) and values.ndim == 2 and values.is_floating_point()
     shape = "[B, C]" if dense else "[B]"
-    labels = _check_part(who, logits, "label", given, shape, floating=dense)
+    labels = _check_part(who, logits, "label", values, shape, floating=dense)
     if not isinstance(label, SoftLabel):
         return labels, None, None
     return labels, _check_part(who, logits, "retained", label.retained, "[B]"), None
@@ -405,7 +405,7 @@ def _check_part(
 
 
 def _check_values(
-    logits: Tensor, labels: Tensor, kept: Tensor | None, share: Tensor | None
+    logits: Tensor, labels: Tensor, retained: Tensor | None, share: Tensor | None
 ) -> None:
     """Refuse labels that are no class, and shares that are none; waits for the device."""
     if labels.is_floating_point():
@@ -418,8 +418,8 @@ def _check_values(
             wrong = low if low < 0 else high
             rule = f"label {wrong} is outside the model's {logits.shape[1]} classes"
             raise ValueError(f"SoftLoss: {rule}")
-    if kept is not None:
-        check_within("SoftLoss", "retained", kept)
+    if retained is not None:
+        check_within("SoftLoss", "retained", retained)
     if share is not None:
         check_within("SoftLoss", "share", share)
         _check_sums("the two shares of each sample must sum to 1", share)
@@ -456,7 +456,7 @@ def _check_table_fits(name: str, table: Tensor, logits: Tensor, who: str = "Soft
 
 
 def _check_prior(prior: str | Tensor | Sequence[Any]) -> Tensor | None:
-    """The prior as a tensor, or None for the uniform one, which needs no class count."""
+    """Return the prior as a tensor, or None for the uniform one, which needs no class count."""
     if isinstance(prior, str):
         check_choice("SoftLoss", "prior", prior, ("uniform",))
         return None
@@ -471,7 +471,7 @@ def _check_prior(prior: str | Tensor | Sequence[Any]) -> Tensor | None:
 
 
 def _check_rates(who: str, prior: Any) -> Tensor:
-    """How often each class is true, [] or [C]."""
+    """Return how often each class is true, [] or [C]."""
     rates = to_tensor(who, "prior", prior, dtype=torch.float64)
     if rates.ndim > 1 or not bool(((rates >= 0) & (rates <= 1)).all()):
         refuse(who, "prior must be a number in 0..1, or one for each class", describe(prior))

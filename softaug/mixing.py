@@ -19,7 +19,7 @@ Labels = Tensor | SoftLabel
 class MixParams(NamedTuple):
     """Whom each image is mixed with, and its own share of the mix."""
 
-    partner: Tensor  # [B] int64, a place in the batch
+    partner: Tensor  # [B] int64, an index in the batch
     share: Tensor  # [B] float32; of CutMix, of the pixels outside the box
     box: Tensor | None = None  # [B, 4] int64, of CutMix: rows top..bottom - 1, left..right - 1
 
@@ -82,7 +82,7 @@ class BatchMix(nn.Module, ABC):
         generator: Generator | None = None,
         key: DrawKey | None = None,
     ) -> MixParams:
-        """Parameters for `num` images of this size, each field [num], on the CPU."""
+        """Draw parameters for `num` images of this size, each field [num], on the CPU."""
         for name, value in (("height", height), ("width", width)):
             check_whole(self.name, name, value, least=1)
         drawn = draw_pairs(self.name, num, self.alpha, self.purpose, generator, key)
@@ -105,16 +105,16 @@ class BatchMix(nn.Module, ABC):
         return self._render(images, partners, params)
 
     def report(self, first: Labels, second: Labels, params: MixParams) -> MixedLabel:
-        """The labels of the mix; `second` are the partners', in the same order."""
+        """Mix the labels; `second` are the partners', in the same order."""
         return mix_labels(first, second, params.share)
 
     @abstractmethod
     def _params(self, drawn: Draw, height: int, width: int) -> MixParams:
-        """Parameters from the numbers drawn for a batch."""
+        """Make parameters of the numbers drawn for a batch."""
 
     @abstractmethod
     def _render(self, images: Tensor, partners: Tensor, params: MixParams) -> Tensor:
-        """The images [B, C, H, W] as `params` say."""
+        """Mix the images [B, C, H, W] by `params`."""
 
     def extra_repr(self) -> str:
         return f"alpha={self.alpha}"
@@ -176,20 +176,20 @@ def draw_pairs(
     generator: Generator | None,
     key: DrawKey | None,
 ) -> Draw:
-    """Partners, their share and two spare numbers for a batch of `num` samples."""
+    """Draw partners, their share and two spare numbers for a batch of `num` samples."""
     check_whole(who, "num", num, least=1)
     if isinstance(key, DrawKey) and torch.as_tensor(key.index).numel() != 1:
         rule = "key.index must be one whole number, that of the step"
         refuse(who, rule, describe(key.index))
-    one = torch.empty(1, 1, 1)  # one draw, on the CPU
-    numbers = draw_uniforms(who, one, 3 + num, purpose, generator, key)[0]
+    scalar = torch.empty(1, 1, 1)  # one draw, on the CPU
+    numbers = draw_uniforms(who, scalar, 3 + num, purpose, generator, key)[0]
     seed, *spare = numbers[:3].tolist()
     partner = numbers[3:].argsort(stable=True)
     return Draw(partner, _beta(alpha, int(seed * 2**32)), (spare[0], spare[1]))
 
 
 def _beta(alpha: float, seed: int) -> float:
-    """A Beta(alpha, alpha) number, a pure function of the seed; torch's generator stays.
+    """Draw a Beta(alpha, alpha) number, a pure function of the seed; torch's generator stays.
 
     It is X / (X + Y) of two Gamma(alpha) numbers. Gamma(alpha + 1) * U ** (1 / alpha) is one,
     and its logarithm never underflows: torch's Beta does, and gives 1/2 below alpha = 0.001.
@@ -204,7 +204,7 @@ def _beta(alpha: float, seed: int) -> float:
 
 
 def mix_values(first: Tensor, second: Tensor, share: Tensor) -> Tensor:
-    """Weighted mean of values [B, ...]; `share` [B] is the first's. Whole numbers are rounded."""
+    """Average values [B, ...]; `share` [B] is the first's. Whole numbers are rounded."""
     if not first.is_floating_point():
         return mix_values(first.float(), second.float(), share).round_().to(first.dtype)
     weight = send(share, first.device).to(first.dtype)
@@ -212,7 +212,7 @@ def mix_values(first: Tensor, second: Tensor, share: Tensor) -> Tensor:
 
 
 def take(values: Rows, rows: Tensor | slice) -> Rows:
-    """These rows of a tensor, or of each field of labels or parameters."""
+    """Take rows of a tensor, or of each field of labels or parameters."""
     if isinstance(values, Tensor):
         index = send(rows, values.device) if isinstance(rows, Tensor) else rows
         return values[index]  # type: ignore[return-value]
@@ -222,7 +222,7 @@ def take(values: Rows, rows: Tensor | slice) -> Rows:
 
 
 def _edges(uniform: float, share: float, length: int) -> tuple[int, int]:
-    """First place inside the box and first after it, along one side of the image."""
+    """Return the first pixel inside the box and the first after it, along one side of the image."""
     half = int(0.5 * math.sqrt(1 - share) * length)
     center = int(uniform * length)
     return max(center - half, 0), min(center + half, length)

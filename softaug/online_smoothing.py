@@ -42,7 +42,7 @@ class OnlineSmoothing(nn.Module):
         self.register_buffer("counts", torch.zeros(num_classes))
 
     def target(self, labels: Tensor) -> Tensor:
-        """Base targets [B, C] of classes [B]."""
+        """Return base targets [B, C] of classes [B]."""
         own = labels.new_full(labels.shape, 1 - self.share, dtype=self.rows.dtype)
         softened = self.share * self.rows[labels]
         return softened.scatter_add(1, labels.unsqueeze(1), own.unsqueeze(1))
@@ -58,12 +58,12 @@ class OnlineSmoothing(nn.Module):
         probs = logits.softmax(1, dtype=self.sums.dtype)
         best, guess = probs.max(1)
         right = (guess == labels) & best.isfinite()  # a diverged step leaves no trace
-        found = torch.cat([probs, torch.ones_like(probs[:, :1])], dim=1)
-        found = found.where(right.unsqueeze(1), 0)
-        gained = found.new_zeros(len(self.rows), found.shape[1]).index_add_(0, labels, found)
-        gained = all_reduce_sum(gained)
-        self.sums += gained[:, :-1]
-        self.counts += gained[:, -1]
+        counted = torch.cat([probs, torch.ones_like(probs[:, :1])], dim=1)
+        counted = counted.where(right.unsqueeze(1), 0)
+        sums = counted.new_zeros(len(self.rows), counted.shape[1]).index_add_(0, labels, counted)
+        sums = all_reduce_sum(sums)
+        self.sums += sums[:, :-1]
+        self.counts += sums[:, -1]
 
     @torch.no_grad()
     def next_epoch(self) -> None:

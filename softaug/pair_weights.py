@@ -22,7 +22,7 @@ MODES = ("SA1", "SA2", "none")
 def pair_weight(
     boxes_a: Tensor, boxes_b: Tensor, k: float = 4.0, mode: str = "SA1", p_min: float = 0.0
 ) -> Tensor:
-    """The factor of each pair's loss, [B], of mean 1, given the boxes of its two views, [B, 4].
+    """Return the factor of each pair's loss, [B], of mean 1, for the boxes of its views, [B, 4].
 
     "SA1" trusts views that overlap: p = 1 - (1 - p_min) (1 - IoU)^k (Eq. 9). "SA2" trusts
     views that differ: p = 1 - (1 - p_min) IoU^k (Eq. 10). "none" is 1 for every pair. A box is
@@ -50,7 +50,7 @@ def pair_weight(
 
 
 def pair_iou(boxes_a: Tensor, boxes_b: Tensor) -> Tensor:
-    """Area that two boxes share / area that they cover, [B]: 1 for equal boxes, 0 for disjoint."""
+    """Compute shared area / covered area of two boxes, [B]: 1 for equal ones, 0 for disjoint."""
     first, second = _check_boxes("boxes_a", boxes_a), _check_boxes("boxes_b", boxes_b)
     if first.shape != second.shape:
         rule = "boxes_a and boxes_b must hold a box for each pair"
@@ -63,7 +63,7 @@ def pair_iou(boxes_a: Tensor, boxes_b: Tensor) -> Tensor:
 
 
 def _check_boxes(name: str, boxes: Any) -> Tensor:
-    """The boxes [B, 4] as floats, at least float32."""
+    """Return the boxes [B, 4] as floats, at least float32."""
     if not isinstance(boxes, Tensor) or boxes.ndim != 2 or boxes.shape[1] != 4:
         refuse("pair_weight", f"{name} must be a tensor [B, 4] of x1, y1, x2, y2", describe(boxes))
     odd = boxes.dtype == torch.bool or boxes.is_complex()
@@ -75,8 +75,8 @@ def _check_boxes(name: str, boxes: Any) -> Tensor:
     edges = wide[:, 2:] - wide[:, :2]
     wrong = ~((edges > 0) & edges.isfinite()).all(1)  # also where one is NaN
     if bool(wrong.any()):
-        place = int(wrong.nonzero()[0])
-        got = f"{wide[place].tolist()} (pair {place})"
+        pair = int(wrong.nonzero()[0])
+        got = f"{wide[pair].tolist()} (pair {pair})"
         remedy = "a box is x1, y1, x2, y2, not x, y, width, height"
         refuse("pair_weight", f"{name} must have x1 < x2 and y1 < y2", got, remedy)
     return wide

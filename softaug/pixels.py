@@ -19,7 +19,9 @@ def check_fill(who: str, fill: Any) -> Fill:
         return fill
     listed = isinstance(fill, Sequence) and not isinstance(fill, str)
     numbers = tuple(fill) if listed else (fill,)
-    if not numbers or not all(is_real(one) and -LARGEST <= one <= LARGEST for one in numbers):
+    if not numbers or not all(
+        is_real(number) and -LARGEST <= number <= LARGEST for number in numbers
+    ):
         refuse(who, 'fill must be a finite number, one per channel, or "mean"', describe(fill))
     return numbers if listed else numbers[0]
 
@@ -74,7 +76,7 @@ def erase(
     width: Tensor | int,
     fill: Tensor,
 ) -> Tensor:
-    """Fill a rectangle of each image [B, C, H, W]; its place is [B], as are its sides or alike."""
+    """Fill a rectangle of each image [B, C, H, W]; its corner is [B], as are its sides or alike."""
     rows = _find_inside(images.shape[-2], top, height)  # [B, H]
     columns = _find_inside(images.shape[-1], left, width)  # [B, W]
     erased = rows[:, None, :, None] & columns[:, None, None, :]  # [B, 1, H, W]

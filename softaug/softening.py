@@ -21,7 +21,7 @@ Number = TypeVar("Number", float, Tensor)
 
 
 def retained(visible: Number, k: float | Tensor = 2.0) -> Number:
-    """Share of the label's information left: 1 for a whole image, 0 for a blank one.
+    """Compute the share of the label's information left: 1 for a whole image, 0 for a blank one.
 
     Larger `k` keeps it high until most of the image is gone; `k=math.inf` is hard
     augmentation: 1 as long as anything is visible. A tensor `k` [B] is each sample's own.
@@ -42,10 +42,10 @@ def retained(visible: Number, k: float | Tensor = 2.0) -> Number:
 
 
 def compute_retained(visible: Number, k: float | Tensor) -> Number:
-    """Apply `retained` to values that are known to be good."""
+    """Apply `retained` to values that need no check."""
     lost: Any = (1 - visible) ** k
-    kept: Number = 1 - lost
-    return kept
+    share: Number = 1 - lost
+    return share
 
 
 def _check_shares(who: str, name: str, values: Any) -> None:
@@ -70,7 +70,7 @@ def _check_own_k(visible: Any, k: Tensor) -> None:
 
 
 def confidence(retained: Number, num_classes: int) -> Number:
-    """Probability of the true class: chance for a blank image, 1 for a whole one (Eq. 7).
+    """Compute the true class's probability: chance for a blank image, 1 for a whole one (Eq. 7).
 
     >>> confidence(torch.tensor([1.0, 0.75, 0.0]), num_classes=10)
     tensor([1.0000, 0.7750, 0.1000])
@@ -83,7 +83,7 @@ def confidence(retained: Number, num_classes: int) -> Number:
 
 
 def compute_confidence(retained: Number, num_classes: int) -> Number:
-    """Apply `confidence` to values that are known to be good, or are not to be checked."""
+    """Apply `confidence` to values that need no check."""
     chance = 1 / num_classes
     return chance + (1 - chance) * retained
 
@@ -115,7 +115,7 @@ def soft_target(labels: Tensor, retained: Tensor, prior: Tensor) -> Tensor:
 
 
 def uniform_prior(num_classes: int, like: Tensor) -> Tensor:
-    """Chance for every class, [C], with the type and device of `like`."""
+    """Return chance for every class, [C], with the type and device of `like`."""
     check_num_classes("uniform_prior", num_classes)
     return torch.full((num_classes,), 1 / num_classes, dtype=like.dtype, device=like.device)
 
@@ -124,7 +124,7 @@ WEIGHTINGS = ("sample", "batch_mean", "normalized")
 
 
 def batch_weights(weights: Tensor, weighting: str) -> Tensor:
-    """The factor of each sample's loss, [B], given the weight of each sample, [B].
+    """Return the factor of each sample's loss, [B], given the weight of each sample, [B].
 
     "sample": each its own (the paper's equation). "batch_mean": the batch's mean weight for
     all (what the authors' release computes). "normalized": each its own, scaled to mean 1.
@@ -145,7 +145,7 @@ def batch_weights(weights: Tensor, weighting: str) -> Tensor:
 
 
 def all_reduce_mean(values: Tensor) -> Tensor:
-    """Mean over the values of all processes, a scalar; processes may hold unequal numbers."""
+    """Average the values of all processes, a scalar; processes may hold unequal numbers."""
     if not _several():
         return values.mean()
     total = all_reduce_sum(torch.stack([values.sum(), values.new_full((), values.numel())]))
@@ -153,7 +153,7 @@ def all_reduce_mean(values: Tensor) -> Tensor:
 
 
 def all_reduce_sum(values: Tensor) -> Tensor:
-    """Sum over all processes of the values that each holds in a place; they call it together.
+    """Sum values over all processes, element by element; they call it together.
 
     A gradient is the sum of what flows back in every process. Where all compute the same loss
     from the sum and average their gradients, as DistributedDataParallel does, that is the
@@ -184,7 +184,7 @@ def _all_reduced(values: Tensor) -> Tensor:
 
 
 def is_rank_zero() -> bool:
-    """Whether this process is the first, or the only one."""
+    """Return whether this process is the first, or the only one."""
     return not _several() or dist.get_rank() == 0
 
 

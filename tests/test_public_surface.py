@@ -50,7 +50,7 @@ METHODS = {
     SoftTransform.report: "self labels params * key=None",
     WindowCrop.forward: "self images labels=None others * generator=None key=None",
     WindowCrop.draw_for: "self height width key labels=None",
-    WindowCrop.resize: "self part corners place out",
+    WindowCrop.resize: "self part corners offset out",
     BatchMix.forward: "self images labels * generator=None key=None",
     BatchMix.draw: "self num height width * generator=None key=None",
     BatchMix.apply: "self images partners=None params=None",

@@ -112,7 +112,7 @@ class Pacer:
 
     @property
     def strengths(self) -> Tensor:
-        """What the transform has now, float64: one number [], or one for each [num]."""
+        """The transform's strengths now, float64: one number [], or one for each [num]."""
         return self._own.read("Pacer", self._sets).clone()
 
     @property
@@ -123,7 +123,7 @@ class Pacer:
     def watch(self, logits: Tensor, label: AnyLabel, *, sample: Tensor | None = None) -> None:
         """Note what the network made of a batch [B, C]; nothing waits for the device.
 
-        `sample` [B], for `by` "sample" alone, are the places in the training set that the draws'
+        `sample` [B], for `by` "sample" alone, are the indices in the training set that the draws'
         keys have as index.
         """
         labels = match_labels("Pacer", logits, label)
@@ -132,10 +132,10 @@ class Pacer:
             refuse("Pacer", f"{rule} is for labels of one image", "mixed labels", "do not mix")
         if sample is not None and self.by != "sample":
             refuse("Pacer", 'sample is for by "sample"', f'it with by "{self.by}"')
-        found, bins = measure_batch(logits, label, labels, math.inf if self.k is None else self.k)
+        counts, bins = measure_batch(logits, label, labels, math.inf if self.k is None else self.k)
         if self._groups is not None:
-            self._groups.watch(found, self._groups.find_rows(logits, labels, sample))
-        self._sums = self._sums.to(found.device).index_add_(0, bins, found)
+            self._groups.watch(counts, self._groups.find_rows(logits, labels, sample))
+        self._sums = self._sums.to(counts.device).index_add_(0, bins, counts)
         self._num_classes = logits.shape[1]
 
     def next_epoch(self) -> None:
@@ -168,7 +168,7 @@ class Pacer:
             self._groups.sums = keep_in_first(all_reduce_sum(self._groups.sums))
 
     def state_dict(self) -> dict[str, Any]:
-        """All that the next strengths depend on: plain values, and tables of classes or samples."""
+        """Return all that the next strengths depend on: plain values, and tables by group."""
         state = {
             "pacer": repr(self),
             "epoch": self.epoch,
@@ -197,15 +197,15 @@ class Pacer:
 
     def __repr__(self) -> str:
         names = ("epochs", "rule", "least", "most", "factor")
-        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+        settings = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
         own = "" if self._groups is None else f", by={self.by!r}, num={self._groups.num}"
         sets = f"sets={self._sets}{'' if self._k is None else ' and k'}"
-        return f"Pacer({shown}, settles={self._num_settle}{own}, {sets})"
+        return f"Pacer({settings}, settles={self._num_settle}{own}, {sets})"
 
     def _set(self, strength: float, k: float | None) -> None:
         self._reached = strength
-        one = torch.ones((), dtype=torch.float64)
-        scales = one if self._groups is None else self._groups.scales
+        unit = torch.ones((), dtype=torch.float64)
+        scales = unit if self._groups is None else self._groups.scales
         self._own.set(self._settled((strength * scales).clamp(self.least, self.most)))
         if self._k is not None and k is not None:
             self._k.set(k)
@@ -233,7 +233,7 @@ class Pacer:
         return 0 < self._num_settle >= self.epochs - self.epoch
 
     def _settled(self, strengths: Tensor) -> Tensor:
-        """Half of each in the last epochs."""
+        """Halve each strength in the last epochs."""
         return (_SETTLED * strengths).clamp_min(self.least) if self._settles else strengths
 
     def _next_strength(self, lead: float) -> float:
@@ -243,10 +243,10 @@ class Pacer:
         return min(max(self._reached * step, self.least), self.most)
 
     def _next_k(self, table: Tensor, k: float, chance: float) -> float:
-        """A step of `factor` at most toward the k that the accuracies speak for."""
+        """Step by at most `factor` toward the k that fits the accuracies."""
         num, right, *_, lost = table.unbind(1)
-        some = num.clamp_min(1)
-        wanted = fit_k(lost / some / UNIT, right / some, num, chance)
+        at_least_one = num.clamp_min(1)
+        wanted = fit_k(lost / at_least_one / UNIT, right / at_least_one, num, chance)
         return k if wanted is None else min(max(wanted, k / self.factor), k * self.factor)
 
 
@@ -265,7 +265,7 @@ def _check_auto(transform: Any) -> tuple[Paceable, Paced]:
 def _check_limits(
     name: str, own: Paceable, first: float | None, least: float | None, most: float | None
 ) -> tuple[float, float, float]:
-    """First, least and most as given, else the transform's own; a first outside is refused."""
+    """Return first, least and most, else the transform's own; refuse a first outside."""
     low = check_positive("Pacer", "least", own.least if least is None else least)
     high = check_positive("Pacer", "most", own.most if most is None else most)
     if low > high:
@@ -280,7 +280,7 @@ def _check_limits(
 
 
 def _build_groups(by: str, num: int | None, rule: Rule, factor: float) -> GroupScales | None:
-    """What each class or sample has of its own; None where all have one strength."""
+    """Build what each class or sample has of its own; None where all have one strength."""
     check_choice("Pacer", "by", by, BY)
     if by == "all":
         if num is not None:
@@ -291,5 +291,5 @@ def _build_groups(by: str, num: int | None, rule: Rule, factor: float) -> GroupS
         refuse("Pacer", f'by "{by}" must have a num', None, f"give the number of {what}")
     if not isinstance(rule, GroupRule):
         remedy = "use AccuracyHold or ConfidenceMatch"
-        refuse("Pacer", f'by "{by}" must have a rule that tells them apart', rule, remedy)
+        refuse("Pacer", f'by "{by}" must have a rule that separates them', rule, remedy)
     return GroupScales(by, check_whole("Pacer", "num", num, least=2), factor**0.5)

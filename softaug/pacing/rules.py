@@ -1,4 +1,4 @@
-"""When to raise a strength: each rule says how far training is ahead of what it asks for."""
+"""When to raise a strength: each rule measures how far training is ahead of its goal."""
 
 import math
 from dataclasses import dataclass
@@ -39,15 +39,15 @@ class Rule(Protocol):
     """
 
     def lead(self, stats: EpochStats) -> float:
-        """How far training is ahead, as a share of the images or a probability."""
+        """Return how far training is ahead, as a share of the images or a probability."""
 
 
 @runtime_checkable
 class GroupRule(Rule, Protocol):
-    """A rule that tells classes, or samples, apart."""
+    """A rule that measures each class, or each sample."""
 
     def ahead(self, group: GroupMeans, overall: GroupMeans, chance: float) -> Tensor:
-        """Above 0 for those that are further than all together, below 0 for those behind."""
+        """Return numbers above 0 for those further than all together, below 0 for those behind."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class AccuracyHold:
     by heart. Until then a strength stays. From then on accuracy is held there: whatever the
     network learns is spent on going farther. Nothing is said about how high an accuracy is, so
     the rule is the same for 10 classes and for 1,000, for few epochs and for many. It finds no k:
-    near crops, half of the time, tell nothing of it.
+    near crops, half of the time, do not measure it.
 
     >>> stats = EpochStats(0.75, 0.1, 0.7, 0.6, 1.0, past_accuracy=(0.4, 0.6))
     >>> round(AccuracyHold(since=0.5).lead(stats), 3)  # the third of four
@@ -111,7 +111,7 @@ class ConfidenceMatch:
         )
 
     def ahead(self, group: GroupMeans, overall: GroupMeans, chance: float) -> Tensor:
-        """How far confidence is above the share of the target's that all groups together reach.
+        """Return how far confidence exceeds the share of the target's that all groups reach.
 
         The lead itself would not do: targets ask for less where less is visible, so while all lag,
         the lag is small merely where crops are strong, and these would be made stronger.
@@ -125,11 +125,11 @@ _STEPS = 241  # of the grid: each is 1.2 % above the one before
 
 
 def fit_k(lost: Tensor, accuracy: Tensor, num: Tensor, chance: float) -> float | None:
-    """The k of accuracy = chance + knows (1 - lost^k), by least squares weighted by `num`.
+    """Fit the k of accuracy = chance + gain (1 - lost^k), by least squares weighted by `num`.
 
     All three are [L]: levels of what was lost of images, the accuracy there and the number of
-    images. What the network `knows` of whole images is fitted too. None where fewer than two
-    levels have images, or where it knows nothing: any k would do.
+    images. The `gain` over chance on whole images is fitted too. None where fewer than two
+    levels have images, or where the gain is 0: any k would do.
 
     >>> lost = torch.tensor([0.05, 0.25, 0.5, 0.75])
     >>> round(fit_k(lost, 0.1 + 0.8 * (1 - lost**2), torch.ones(4), chance=0.1), 2)
@@ -140,7 +140,7 @@ def fit_k(lost: Tensor, accuracy: Tensor, num: Tensor, chance: float) -> float |
     lost, above, num = lost.double(), accuracy.double() - chance, num.double()
     powers = torch.linspace(math.log(LEAST_K), math.log(MOST_K), _STEPS, dtype=torch.float64).exp()
     left = 1 - lost ** powers[:, None]  # [K, L]
-    knows = (num * left * above).sum(1) / (num * left**2).sum(1).clamp_min(1e-12)  # [K]
-    misses = (num * (above - knows[:, None] * left) ** 2).sum(1)
-    best = int(misses.argmin())
-    return float(powers[best]) if knows[best] > 0 else None
+    gain = (num * left * above).sum(1) / (num * left**2).sum(1).clamp_min(1e-12)  # [K]
+    residual = (num * (above - gain[:, None] * left) ** 2).sum(1)
+    best = int(residual.argmin())
+    return float(powers[best]) if gain[best] > 0 else None

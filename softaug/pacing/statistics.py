@@ -24,32 +24,32 @@ def measure_batch(
     """Measure each image: five numbers [B, 5] and its bin [B], on the device of `logits`.
 
     `labels` [B] are the main classes of `label`. `k` is the curve by which it was softened; it
-    tells what share of an image was lost (inf: nothing is known, all are counted as whole).
+    gives the share of an image that was lost (inf: all are counted as whole).
     """
     probs = logits.softmax(1, dtype=torch.float32)
-    given = probs.gather(1, labels[:, None])[:, 0]
-    asked, lost = torch.ones_like(given), torch.zeros_like(given)
+    predicted = probs.gather(1, labels[:, None])[:, 0]
+    target, lost = torch.ones_like(predicted), torch.zeros_like(predicted)
     if isinstance(label, SoftLabel):
-        kept = torch.as_tensor(label.retained, dtype=probs.dtype).to(probs.device)
-        asked = confidence(kept, probs.shape[1])
+        retained = torch.as_tensor(label.retained, dtype=probs.dtype).to(probs.device)
+        target = confidence(retained, probs.shape[1])
         if not math.isinf(k):
-            lost = (1 - kept).clamp(0, 1) ** (1 / k)  # `retained` solved for it
+            lost = (1 - retained).clamp(0, 1) ** (1 / k)  # `retained` solved for it
     elif isinstance(label, MixedLabel):
-        asked = label.dense(probs.shape[1]).gather(1, labels[:, None])[:, 0]
-    right = (probs.argmax(1) == labels).long()
+        target = label.dense(probs.shape[1]).gather(1, labels[:, None])[:, 0]
+    correct = (probs.argmax(1) == labels).long()
     # What is no number, in a diverged step, counts 0.
-    shares = [(share.nan_to_num(0) * UNIT).round().long() for share in (given, asked, lost)]
-    found = torch.stack([torch.ones_like(right), right, *shares], dim=1)
-    return found, (lost * BINS).long().clamp(0, BINS - 1)
+    shares = [(share.nan_to_num(0) * UNIT).round().long() for share in (predicted, target, lost)]
+    counts = torch.stack([torch.ones_like(correct), correct, *shares], dim=1)
+    return counts, (lost * BINS).long().clamp(0, BINS - 1)
 
 
 DOUBLING = 1000  # levels are whole thousandths of a doubling, so that all adds up exactly
 _SCALES = torch.tensor(
     [2 ** (level / DOUBLING) for level in range(-DOUBLING, DOUBLING + 1)], dtype=torch.float64
 )
-LEAD_OF_DOUBLING = 0.5  # in probability, is worth a doubling
+LEAD_OF_DOUBLING = 0.5  # the lead, in probability, that doubles a strength
 # Tenths of a mean that an epoch leaves to the epochs before it. A class shows many images in an
-# epoch, a sample only one, which tells little.
+# epoch, a sample only one, which is noisy.
 HISTORY_TENTHS = {"class": 0, "sample": 7}
 _UNITS = torch.tensor([UNIT, UNIT, 1, 1])  # images are counted in the unit of shares
 
@@ -88,15 +88,15 @@ class GroupScales:
         check_inside("Pacer", f"sample must be in 0..{self.num - 1}", sample, self.num)
         return send(sample, logits.device).long()
 
-    def watch(self, found: Tensor, rows: Tensor) -> None:
-        """Add what was found of each image [B, 5] to the class or sample [B] that it is of."""
-        self.sums = self.sums.to(found.device).index_add_(0, rows, found[:, :LOST])
+    def watch(self, counts: Tensor, rows: Tensor) -> None:
+        """Add the counts of each image [B, 5] to those of its class or sample [B]."""
+        self.sums = self.sums.to(counts.device).index_add_(0, rows, counts[:, :LOST])
 
     def next_epoch(self, rule: GroupRule, chance: float) -> None:
         """Set the scales for the next epoch; all processes call it overall."""
         new = all_reduce_sum(self.sums).cpu() * _UNITS
-        seen, kept = new[:, NUM] > 0, HISTORY_TENTHS[self.by]
-        mean = (kept * self._history + (10 - kept) * new) // 10
+        seen, tenths = new[:, NUM] > 0, HISTORY_TENTHS[self.by]
+        mean = (tenths * self._history + (10 - tenths) * new) // 10
         self._history.copy_(mean.where(seen[:, None], self._history))
         ahead = rule.ahead(_means(self._history), _means(self._history.sum(0)), chance)
         aim = (DOUBLING * (ahead / LEAD_OF_DOUBLING).clamp(-1, 1)).round().long()
@@ -105,7 +105,7 @@ class GroupScales:
         self.sums.zero_()
 
     def state_dict(self) -> dict[str, Tensor]:
-        """All that the next scales depend on."""
+        """Return all that the next scales depend on."""
         tables = {"sums": self.sums, "history": self._history, "levels": self._levels}
         return {name: table.clone() for name, table in tables.items()}
 
@@ -122,7 +122,7 @@ def keep_in_first(sums: Tensor) -> Tensor:
 
 
 def center_levels(levels: Tensor) -> Tensor:
-    """Levels within one doubling, all shifted alike until their mean is 0 (or just below).
+    """Shift levels alike until their mean is 0 (or just below), and clip to one doubling.
 
     >>> center_levels(torch.tensor([-1100, 0, 900]))
     tensor([-1000,    50,   950])
@@ -136,6 +136,6 @@ def center_levels(levels: Tensor) -> Tensor:
 
 
 def _means(table: Tensor) -> GroupMeans:
-    """Means of sums [..., 4]; 0 where there is no image."""
+    """Return the means of sums [..., 4]; 0 where there is no image."""
     num = table[..., NUM].clamp_min(1)
     return GroupMeans(*(table[..., column] / num for column in (RIGHT, GIVEN, ASKED)))

@@ -127,20 +127,20 @@ def render_affine(images: Tensor, maps: Tensor, fill: Tensor) -> Tensor:
     column = (x + (width / 2 + 1 + _TIE)).clamp_(0, width + 1).long()  # cuts fractions off
     row = (y + (height / 2 + 1 + _TIE)).clamp_(0, height + 1).long()
     pixel = row.mul_(width + 2).add_(column).flatten(1)[:, None]
-    found = bordered.flatten(2).gather(2, pixel.expand(-1, images.shape[1], -1))
-    return found.view(images.shape)
+    rendered = bordered.flatten(2).gather(2, pixel.expand(-1, images.shape[1], -1))
+    return rendered.view(images.shape)
 
 
 def _source(maps: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Where each map takes the points (x, y)."""
+    """Return where each map takes the points (x, y) from."""
     a, b, c, d, e, f = maps.flatten(1).view(-1, 6, *[1] * y.ndim).unbind(1)
     return a * x + (b * y + c), d * x + (e * y + f)
 
 
 def measure_visible(maps: Tensor, height: int, width: int) -> Tensor:
-    """Measure the share of each image's area that is shown, [B]: 1 for a zoomed-out image.
+    """Measure the visible share of each image's area, [B]: 1 for a zoomed-out image.
 
-    The frame's source is a parallelogram; what it has in common with the image is shown.
+    The frame's source is a parallelogram; its intersection with the image is visible.
     Its outline, clamped to the image, runs around that common part (and back and forth on
     the image's border, which encloses nothing), so that the shoelace formula gives the area.
     """
@@ -160,7 +160,7 @@ def measure_visible(maps: Tensor, height: int, width: int) -> Tensor:
 
 
 def _check_range(who: str, name: str, value: Any, lengths: tuple[int, ...]) -> tuple[float, ...]:
-    """(-d, d) for a number d >= 0, else pairs (low, high)."""
+    """Return (-d, d) for a number d >= 0, else pairs (low, high)."""
     numbers = _read_numbers((-value, value) if is_real(value) else value)
     pairs = zip(numbers[::2], numbers[1::2], strict=False)
     if len(numbers) not in lengths or not all(-LARGEST <= a <= b <= LARGEST for a, b in pairs):

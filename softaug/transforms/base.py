@@ -36,7 +36,7 @@ from softaug.transforms.strength import (
 )
 
 Labels = Tensor | int | SoftLabel
-Power = float | Sequence[float] | Tensor | Each | Auto  # k: as `SoftTransform` says
+Power = float | Sequence[float] | Tensor | Each | Auto  # k: see `SoftTransform`
 Strength = float | Tensor  # what is paceable: one number, or one for each sample [B]
 
 
@@ -150,12 +150,12 @@ class SoftTransform(nn.Module, Generic[P], ABC):
         """
         before = labels.retained if isinstance(labels, SoftLabel) else 1.0
         label = _get_classes(labels)
-        kept = self._compute_retained(label, params, None if key is None else key.index)
+        retained = self._compute_retained(label, params, None if key is None else key.index)
         dense = isinstance(label, Tensor) and label.is_floating_point()
         if isinstance(label, Tensor) and label.ndim == 1 + dense:
-            return SoftLabel(label, kept.float() * before)
-        one = kept.item() * float(before)
-        return SoftLabel(label if dense else operator.index(label), one)
+            return SoftLabel(label, retained.float() * before)
+        product = retained.item() * float(before)
+        return SoftLabel(label if dense else operator.index(label), product)
 
     def _compute_retained(self, label: Tensor | int, params: P, index: Index) -> Tensor:
         """Return what is retained of each label, [B]."""
@@ -199,8 +199,8 @@ class SoftTransform(nn.Module, Generic[P], ABC):
         if not isinstance(value, Paced):
             each = look_up_each(self.name, self.paceable.name, value, index, classes, uniform[:, 0])
             return uniform, each.clamp(max=self.paceable.limit)
-        given = {"class": classes, "sample": index}
-        return uniform, value.look_up(self.name, self.paceable.name, given, uniform)
+        inputs = {"class": classes, "sample": index}
+        return uniform, value.look_up(self.name, self.paceable.name, inputs, uniform)
 
     @abstractmethod
     def _draw(self, uniform: Tensor, height: int, width: int, strength: Strength) -> P:
@@ -214,8 +214,8 @@ class SoftTransform(nn.Module, Generic[P], ABC):
         """Transform the images [B, C, H, W] by `params`."""
 
     def extra_repr(self) -> str:
-        shown = {n: v for n, v in vars(self).items() if n != "training" and n[0] != "_"}
-        return ", ".join(f"{name}={value!r}" for name, value in shown.items())
+        settings = {n: v for n, v in vars(self).items() if n != "training" and n[0] != "_"}
+        return ", ".join(f"{name}={value!r}" for name, value in settings.items())
 
 
 def check_sample(who: str, images: Any, labels: Any, *others: Any) -> tuple[Any, Any]:
@@ -272,16 +272,16 @@ def _check_labels(who: str, images: Tensor, labels: Any) -> None:
         _check_retained(who, images, labels.retained)
 
 
-def _check_retained(who: str, images: Tensor, kept: Any) -> None:
+def _check_retained(who: str, images: Tensor, retained: Any) -> None:
     """Refuse what was left of [B] images before that does not fit them, or is no share."""
     num = len(images)
-    if not isinstance(kept, Tensor) or kept.shape != (num,):
-        refuse(who, f"retained of {num} images must be [B]", describe(kept))
-    if not is_float(kept) or kept.device != images.device:
+    if not isinstance(retained, Tensor) or retained.shape != (num,):
+        refuse(who, f"retained of {num} images must be [B]", describe(retained))
+    if not is_float(retained) or retained.device != images.device:
         rule = f"retained must be floating point, on the images' device {images.device}"
-        refuse(who, rule, f"{describe(kept)} on {kept.device}")
-    if eager_on_cpu(kept):
-        check_within(who, "retained", kept)
+        refuse(who, rule, f"{describe(retained)} on {retained.device}")
+    if eager_on_cpu(retained):
+        check_within(who, "retained", retained)
 
 
 def _send_params(params: P, device: torch.device) -> P:

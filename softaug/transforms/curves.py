@@ -1,4 +1,4 @@
-"""Curves say what operations leave: naive ones, from JSON files, shipped with the package."""
+"""Curves of what operations leave: naive ones, from JSON files, shipped with the package."""
 
 import json
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class Curve:
             check_positive("Curve", "k", k)
 
     def __call__(self, x: Tensor, label: Tensor | int | None = None) -> Tensor:
-        """What is retained at each x, [B] or [B, n]; one `k` for each class reads `label` [B]."""
+        """Compute what is retained at each x, [B] or [B, n]; a `k` by class reads `label` [B]."""
         if not isinstance(self.k, tuple):
             return 1 - self.loss * x**self.k
         if label is None:
@@ -82,13 +82,13 @@ class TableCurve:
             refuse("TableCurve", "retained must not increase", self.retained, remedy)
 
     def __call__(self, x: Tensor, label: Tensor | int | None = None) -> Tensor:
-        """What is retained at each x, for all classes alike."""
-        lost, kept = (
+        """Compute what is retained at each x, for all classes alike."""
+        lost, retained = (
             send(torch.tensor(row, dtype=x.dtype), x.device) for row in (self.lost, self.retained)
         )
-        slope = (kept[1:] - kept[:-1]) / (lost[1:] - lost[:-1])
+        slope = (retained[1:] - retained[:-1]) / (lost[1:] - lost[:-1])
         piece = torch.searchsorted(lost, x.contiguous(), right=True).clamp(1, len(lost) - 1) - 1
-        return kept[piece] + slope[piece] * (x - lost[piece])
+        return retained[piece] + slope[piece] * (x - lost[piece])
 
 
 AnyCurve = Curve | TableCurve
@@ -96,7 +96,7 @@ Curves = Mapping[str, AnyCurve]
 
 
 def _make_naive(operation: Operation) -> Curve:
-    """The crop's rule: of what is visible, or of the strength where all stays visible.
+    """Apply the crop's rule: to what is visible, or to the strength where all stays visible.
 
     It sees area alone: an image upside down is as good as upright.
     """
@@ -112,7 +112,7 @@ SHIPPED = tuple(sorted(path.stem for path in _FOLDER.glob("*.json")))
 
 
 def find_curves(who: str, curves: str | Path | Curves) -> dict[str, AnyCurve]:
-    """Curves by name ("naive" or one of `SHIPPED`), from a file, or as they are given."""
+    """Return curves by name ("naive" or one of `SHIPPED`), from a file, or as they are."""
     if isinstance(curves, Mapping):
         return check_curves(who, curves)
     if not isinstance(curves, str | Path):
@@ -127,7 +127,7 @@ def find_curves(who: str, curves: str | Path | Curves) -> dict[str, AnyCurve]:
 
 
 def find_curves_file(curves: str | Path) -> Path:
-    """Where curves lie that are not "naive": in the package, else where the path says."""
+    """Return the file of curves that are not "naive": in the package, else at the path."""
     return _FOLDER / f"{curves}.json" if curves in SHIPPED else Path(curves)
 
 
@@ -145,41 +145,48 @@ def check_curves(who: str, curves: Curves) -> dict[str, AnyCurve]:
         if isinstance(curve, Curve) and isinstance(curve.k, tuple):
             num_classes[name] = len(curve.k)
     if len(set(num_classes.values())) > 1:
-        shown = ", ".join(f"{num} for {name}" for name, num in num_classes.items())
-        refuse(who, "curves with one k for each class must have equally many", shown)
+        counts = ", ".join(f"{num} for {name}" for name, num in num_classes.items())
+        refuse(who, "curves with one k for each class must have equally many", counts)
     return dict(curves)
 
 
 def read_curves(path: str | Path) -> dict[str, AnyCurve]:
-    """The curves of a JSON file, as `write_curves` writes it."""
+    """Read the curves of a JSON file, as `write_curves` writes it."""
     who, keys = f"curves in {path}", '"schema", "kind", "operations" and "about"'
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         refuse(who, "the file must be readable", error.strerror)
     except (ValueError, RecursionError) as error:
         refuse(who, "the file must be JSON", error)
-    if not isinstance(found, dict) or not set(found) <= {"schema", "kind", "operations", "about"}:
+    if not isinstance(content, dict) or not set(content) <= {
+        "schema",
+        "kind",
+        "operations",
+        "about",
+    }:
         refuse(
-            who, f"keys must be {keys}", describe(found if type(found) is not dict else [*found])
+            who,
+            f"keys must be {keys}",
+            describe(content if type(content) is not dict else [*content]),
         )
-    if (found.get("schema"), found.get("kind")) != (_SCHEMA, "curves"):
+    if (content.get("schema"), content.get("kind")) != (_SCHEMA, "curves"):
         rule = f'"schema" and "kind" must be {_SCHEMA} and "curves"'
-        refuse(who, rule, f"{found.get('schema')!r} and {found.get('kind')!r}")
-    operations = found.get("operations")
+        refuse(who, rule, f"{content.get('schema')!r} and {content.get('kind')!r}")
+    operations = content.get("operations")
     if not isinstance(operations, dict):
         refuse(who, '"operations" must map names to curves', describe(operations))
     return check_curves(who, {n: _read_curve(f"{who}: {n}", c) for n, c in operations.items()})
 
 
-def _read_curve(who: str, found: Any) -> AnyCurve:
-    keys = set(found) if isinstance(found, dict) else set()
+def _read_curve(who: str, content: Any) -> AnyCurve:
+    keys = set(content) if isinstance(content, dict) else set()
     kinds = (Curve, TableCurve)
     kind = next((kind for kind in kinds if keys == {field.name for field in fields(kind)}), None)
     if kind is None:
         rule = 'a curve must have the keys "of", "loss", "k" or "of", "lost", "retained"'
-        refuse(who, rule, ", ".join(sorted(keys)) or describe(found))
-    settings: dict[str, Any] = {k: tuple(v) if type(v) is list else v for k, v in found.items()}
+        refuse(who, rule, ", ".join(sorted(keys)) or describe(content))
+    settings: dict[str, Any] = {k: tuple(v) if type(v) is list else v for k, v in content.items()}
     try:
         return kind(**settings)
     except ValueError as error:

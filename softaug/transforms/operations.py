@@ -87,7 +87,7 @@ def measure_in_frame(name: str, strength: Tensor, height: int, width: int) -> Te
 
 
 def _fill_with(name: str, strength: Tensor) -> Tensor:
-    """The number of the operation of this name, [B]."""
+    """Return the number of the operation of this name, [B]."""
     check_choice("operations", "name", name, _NAMES)
     return torch.full_like(strength, _NAMES.index(name), dtype=torch.int64)
 
@@ -122,16 +122,16 @@ def build_maps(operation: Tensor, strength: Tensor, height: int, width: int) -> 
     right, down = (  # whole pixels, toward zero
         strength.sign() * (strength.abs() * edge + _ALMOST).floor() for edge in (width, height)
     )
-    one, none = torch.ones_like(strength), torch.zeros_like(strength)
+    one, zero = torch.ones_like(strength), torch.zeros_like(strength)
     rows = {
         # from the top row and the left column, as torchvision does
-        "shear-x": (one, slope, slope * (height / 2), none, one, none),
-        "shear-y": (one, none, none, slope, one, slope * (width / 2)),
-        "translate-x": (one, none, -right, none, one, none),
-        "translate-y": (one, none, none, none, one, -down),
-        "rotate": (cos, -sin, none, sin, cos, none),
+        "shear-x": (one, slope, slope * (height / 2), zero, one, zero),
+        "shear-y": (one, zero, zero, slope, one, slope * (width / 2)),
+        "translate-x": (one, zero, -right, zero, one, zero),
+        "translate-y": (one, zero, zero, zero, one, -down),
+        "rotate": (cos, -sin, zero, sin, cos, zero),
     }
-    maps = torch.stack([one, none, none, none, one, none], dim=-1)
+    maps = torch.stack([one, zero, zero, zero, one, zero], dim=-1)
     for name, row in rows.items():
         chosen = (operation == _NAMES.index(name)).unsqueeze(-1)
         maps = torch.where(chosen, torch.stack(row, dim=-1), maps)

@@ -14,22 +14,22 @@ _ALMOST_256 = 256 - 1e-3
 
 
 def adjust_brightness(images: Tensor, factor: Tensor) -> Tensor:
-    """Values times `factor` [B]: 0 is black, 1 changes nothing."""
+    """Multiply values by `factor` [B]: 0 is black, 1 changes nothing."""
     return _narrow(_widen(images) * _split(images, factor)[0], images)
 
 
 def adjust_saturation(images: Tensor, factor: Tensor) -> Tensor:
-    """Colors times `factor` [B]: 0 is the gray image, 1 changes nothing; one channel has none."""
+    """Multiply colors by `factor` [B]: 0 is gray, 1 changes nothing; one channel has no color."""
     return images if images.shape[1] == 1 else _blend(images, _gray(images), factor)
 
 
 def adjust_contrast(images: Tensor, factor: Tensor) -> Tensor:
-    """Distance from the image's mean gray times `factor` [B]: 1 changes nothing."""
+    """Multiply the distance from the image's mean gray by `factor` [B]: 1 changes nothing."""
     return _blend(images, _gray(images).mean(dim=(1, 2, 3), keepdim=True), factor)
 
 
 def adjust_sharpness(images: Tensor, factor: Tensor) -> Tensor:
-    """Distance from the blurred image times `factor` [B]; the outermost pixels stay."""
+    """Multiply the distance from the blurred image by `factor` [B]; the outermost pixels stay."""
     if min(images.shape[-2:]) <= 2:
         return images
     wide, (_, rest) = _widen(images), _split(images, factor)
@@ -44,7 +44,7 @@ def adjust_sharpness(images: Tensor, factor: Tensor) -> Tensor:
 
 
 def adjust_hue(images: Tensor, turn: Tensor) -> Tensor:
-    """Hues moved by `turn` [B], in full circles; 0 changes nothing, nor does it change grays.
+    """Move hues by `turn` [B], in full circles; 0 changes nothing, nor does it change grays.
 
     A third turns red into green. One channel has no hue.
     """
@@ -57,14 +57,14 @@ def adjust_hue(images: Tensor, turn: Tensor) -> Tensor:
     hue = turned.remainder_(6)
     # Each color is full within 1 of its own place on the circle and none from 2 on.
     red = (hue - 3).abs_().sub_(1).clamp_(0, 1)  # 3 is opposite
-    green, blue = ((hue - place).abs_().neg_().add_(2).clamp_(0, 1) for place in (2, 4))
+    green, blue = ((hue - center).abs_().neg_().add_(2).clamp_(0, 1) for center in (2, 4))
     colors = [torch.addcmul(lowest, chroma, share) for share in (red, green, blue)]
     out = torch.stack(colors, dim=1)
     return _narrow(out.mul_(_ALMOST_256 / 255) if images.dtype == torch.uint8 else out, images)
 
 
 def _find_hue(wide: Tensor, highest: Tensor, chroma: Tensor) -> Tensor:
-    """Where each pixel is on the circle, [B, H, W], -1..5: red 0, green 2, blue 4."""
+    """Find each pixel's hue on the circle, [B, H, W], -1..5: red 0, green 2, blue 4."""
     red, green, blue = wide.unbind(1)
     after_green = (blue - red).add_(chroma, alpha=2)
     after_blue = (red - green).add_(chroma, alpha=4)
@@ -125,20 +125,20 @@ def equalize(images: Tensor, strength: Tensor) -> Tensor:
 
 
 def _blend(images: Tensor, other: Tensor, factor: Tensor) -> Tensor:
-    """The sum of factor * images and (1 - factor) * other, within the range."""
+    """Return the sum of factor * images and (1 - factor) * other, within the range."""
     own, rest = _split(images, factor)
     # addcmul rounds once, as torchvision's sum does; else values on a whole number differ
     return _narrow(torch.addcmul(_widen(images) * own, other, rest), images)
 
 
 def _split(images: Tensor, factor: Tensor) -> tuple[Tensor, Tensor]:
-    """The image's own factor and the other image's, [B, 1, 1, 1]."""
+    """Return the image's own factor and the other image's, [B, 1, 1, 1]."""
     own = factor.view(-1, 1, 1, 1)
     return own.to(_wide_type(images)), (1 - own).to(_wide_type(images))
 
 
 def _gray(images: Tensor) -> Tensor:
-    """Brightness of each pixel, [B, 1, H, W]; whole numbers for uint8."""
+    """Compute the brightness of each pixel, [B, 1, H, W]; whole numbers for uint8."""
     wide = _widen(images)
     if images.shape[1] == 1:
         return wide
@@ -148,7 +148,7 @@ def _gray(images: Tensor) -> Tensor:
 
 
 def _top(images: Tensor) -> int:
-    """The highest value."""
+    """Return the highest value of the type."""
     return 255 if images.dtype == torch.uint8 else 1
 
 
@@ -157,10 +157,10 @@ def _widen(images: Tensor) -> Tensor:
 
 
 def _wide_type(images: Tensor) -> torch.dtype:
-    """float32 at least."""
+    """Return the type, at least float32."""
     return torch.float64 if images.dtype == torch.float64 else torch.float32
 
 
 def _narrow(wide: Tensor, like: Tensor) -> Tensor:
-    """Within the range and in the type of `like`; uint8 cuts fractions off."""
+    """Clamp to the range and convert to the type of `like`; uint8 cuts fractions off."""
     return wide.clamp(0, _top(like)).to(like.dtype)

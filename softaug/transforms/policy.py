@@ -85,7 +85,7 @@ class SoftPolicy(SoftTransform[PolicyParams]):
         return 3 if self.num_ops is None else 2 * self.num_ops
 
     def describe(self, params: PolicyParams) -> list[list[tuple[str, float]]]:
-        """Names and strengths of each image's operations."""
+        """Return names and strengths of each image's operations."""
         names = tuple(OPERATIONS)
         rows = zip(params.operation.tolist(), params.strength.tolist(), strict=True)
         return [[(names[i], s) for i, s in zip(*row, strict=True)] for row in rows]
@@ -104,7 +104,7 @@ class SoftPolicy(SoftTransform[PolicyParams]):
         return PolicyParams(operation, strengths, frame, frame.prod(dim=1))
 
     def _ranges(self, height: int, width: int) -> Tensor:
-        """The widest strength of each operation, and whether it has a sign, [14, 2]."""
+        """Return the widest strength of each operation, and whether it has a sign, [14, 2]."""
         if self.policy == "rand":
             widest = {name: operation.rand_widest for name, operation in OPERATIONS.items()}
         else:  # shifts are in units of an edge; what is more than one is clamped
@@ -114,7 +114,7 @@ class SoftPolicy(SoftTransform[PolicyParams]):
         return torch.tensor(rows, dtype=torch.float64)
 
     def _step(self, uniform: Tensor) -> Tensor | float:
-        """The magnitude as a share of the widest, [B, 1] where it is drawn."""
+        """Return the magnitude as a share of the widest, [B, 1] where it is drawn."""
         if self.magnitude is not None:
             return self.magnitude / _LAST_BIN
         return (uniform[:, 2:] * (_LAST_BIN + 1)).floor() / _LAST_BIN
@@ -125,12 +125,12 @@ class SoftPolicy(SoftTransform[PolicyParams]):
         return batch
 
     def _compute_retained(self, label: Tensor | int, params: PolicyParams, index: Index) -> Tensor:
-        kept = torch.ones_like(params.strength)
+        retained = torch.ones_like(params.strength)
         for number, name in enumerate(OPERATIONS):
             if (curve := self._curves.get(name)) is not None:
                 lost = params.strength.abs() if curve.of == "strength" else 1 - params.in_frame
-                kept = torch.where(params.operation == number, curve(lost, label), kept)
-        return kept.prod(dim=1)
+                retained = torch.where(params.operation == number, curve(lost, label), retained)
+        return retained.prod(dim=1)
 
     def extra_repr(self) -> str:
         return super().extra_repr().removeprefix("k=1.0, ")

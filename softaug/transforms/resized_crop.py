@@ -18,7 +18,7 @@ TRIES = 10  # torchvision's
 
 
 class SoftResizedCrop(WindowCrop):
-    """A window of random size and place, resized to size x size (the paper's ImageNet crop).
+    """A window of random size and position, resized to size x size (the paper's ImageNet crop).
 
     Each edge is shortened by a normal number of sd `sigma` times what may be lost, where that
     is above 0: every other window has the whole edge, none less than `min_size` of `size`
@@ -75,7 +75,7 @@ class SoftResizedCrop(WindowCrop):
         return left, top, across, down
 
     def _length(self, uniform: Tensor, longest: Tensor, sigma: Strength) -> Tensor:
-        """What is left of an edge: a rectified normal loss, clipped."""
+        """Shorten an edge by a rectified normal loss, clipped."""
         edge = longest.to(uniform.dtype)
         if self.relative_to == "pixels":
             most = (edge - self.min_size).clamp(min=0)
@@ -86,7 +86,7 @@ class SoftResizedCrop(WindowCrop):
         return longest - lost.floor().long()
 
     def _start(self, uniform: Tensor, edge: Tensor, length: Tensor, sigma: Strength) -> Tensor:
-        """Where the window begins: central, then shifted by whole pixels, toward zero."""
+        """Return where the window begins: central, then shifted by whole pixels, toward zero."""
         sd = 2 * OFFSETS[self.offsets] * sigma  # in units of the largest shift, (W + w) / 2
         shift = to_truncated_normal(uniform, sd, limit=1) * (edge + length) / 2
         start = (edge - length).div(2, rounding_mode="floor") + shift.trunc().long()
@@ -123,26 +123,30 @@ class UniformResizedCrop(WindowCrop):
         ratio = to_range(uniform[:, TRIES:-2], *map(math.log, self.ratio)).exp()  # [B, tries]
         across, down = (area * ratio).sqrt().round().long(), (area / ratio).sqrt().round().long()
         fits = (across > 0) & (across <= width[:, None]) & (down > 0) & (down <= height[:, None])
-        found, first = fits.any(1), fits.int().argmax(1, keepdim=True)
+        any_fits, first = fits.any(1), fits.int().argmax(1, keepdim=True)
         # The largest window of an allowed ratio.
         widest = (height.double() * self.ratio[1]).round().long().clamp(min=1).minimum(width)
         highest = (width.double() / self.ratio[0]).round().long().clamp(min=1).minimum(height)
-        across = torch.where(found, across.gather(1, first)[:, 0], widest)
-        down = torch.where(found, down.gather(1, first)[:, 0], highest)
-        left = torch.where(found, _place(uniform[:, -2], width - across), (width - across) // 2)
-        top = torch.where(found, _place(uniform[:, -1], height - down), (height - down) // 2)
+        across = torch.where(any_fits, across.gather(1, first)[:, 0], widest)
+        down = torch.where(any_fits, down.gather(1, first)[:, 0], highest)
+        left = torch.where(
+            any_fits, _draw_whole(uniform[:, -2], width - across), (width - across) // 2
+        )
+        top = torch.where(
+            any_fits, _draw_whole(uniform[:, -1], height - down), (height - down) // 2
+        )
         return left, top, across, down
 
 
-def _place(uniform: Tensor, most: Tensor) -> Tensor:
-    """A whole number, even in 0..most."""
+def _draw_whole(uniform: Tensor, most: Tensor) -> Tensor:
+    """Return whole numbers, uniform in 0..most."""
     return (uniform * (most + 1)).floor().long()
 
 
 def resize_windows(
     images: Tensor, windows: WindowParams, size: int, fill: Tensor | None = None
 ) -> Tensor:
-    """The window of each image [B, C, H, W], resized to [B, C, size, size].
+    """Resize the window of each image [B, C, H, W] to [B, C, size, size].
 
     Antialiased bilinear, as torchvision's `resized_crop` but without its rounding between rows
     and columns: uint8 values differ by at most 1. Where a window leaves its image it sees
@@ -153,9 +157,9 @@ def resize_windows(
     across = compute_window_weights(windows.left, windows.width, size, width, wide)
     down = compute_window_weights(windows.top, windows.height, size, height, wide)
     # What is missing in the weights is fill's: with fill taken off before, 0 stands for it.
-    shown = images if fill is None else images.to(wide) - fill
+    shifted = images if fill is None else images.to(wide) - fill
     # The colours of a row side by side: two products for an image, not six; a third of the time.
-    rows = shown.transpose(1, 2).to(wide, memory_format=torch.contiguous_format)
+    rows = shifted.transpose(1, 2).to(wide, memory_format=torch.contiguous_format)
     narrow = rows.reshape(num, height * channels, width) @ across.transpose(1, 2)
     small = down @ narrow.view(num, height, channels * size)
     out = small.view(num, size, channels, size).transpose(1, 2)
@@ -167,33 +171,35 @@ def resize_windows(
 def compute_window_weights(
     start: Tensor, length: Tensor, size: int, edge: int, dtype: torch.dtype
 ) -> Tensor:
-    """What each pixel of an edge is worth to each of the `size` resized ones, [B, size, edge].
+    """Compute the weight of each pixel of an edge in each resized one, [B, size, edge].
 
     `start` and `length` [B] are the window's along that edge. A resized pixel is a mean of the
-    window's pixels around its own place, with weights that fall linearly to 0 over one pixel,
+    window's pixels around its own position, with weights that fall linearly to 0 over one pixel,
     or over one resized pixel where these are larger. Rows sum to 1, to less where some of the
     weight falls outside the edge.
     """
     start, length = start.to(dtype)[:, None], length.to(dtype)[:, None]
     scale = length / size
     reach = scale.clamp(min=1)
-    place = (torch.arange(size, device=start.device, dtype=dtype) + 0.5) * scale - 0.5  # [B, size]
+    position = (
+        torch.arange(size, device=start.device, dtype=dtype) + 0.5
+    ) * scale - 0.5  # [B, size]
     slope = 1 / reach
     pixel = torch.arange(edge, device=start.device, dtype=dtype) - start  # [B, edge], in the window
-    away = pixel[:, None] - place[:, :, None]  # [B, size, edge]
-    weight = away.abs_().mul_(-slope[:, :, None]).add_(1).clamp_(min=0)
+    distance = pixel[:, None] - position[:, :, None]  # [B, size, edge]
+    weight = distance.abs_().mul_(-slope[:, :, None]).add_(1).clamp_(min=0)
     share = ((pixel >= 0) & (pixel < length)).to(dtype)[:, None]
-    return weight.mul_(share).div_(_total(place, reach, length)[:, :, None])
+    return weight.mul_(share).div_(_total(position, reach, length)[:, :, None])
 
 
-def _total(place: Tensor, reach: Tensor, length: Tensor) -> Tensor:
-    """Sum of the weights of all pixels 0..length - 1 around each place, in the edge or not.
+def _total(position: Tensor, reach: Tensor, length: Tensor) -> Tensor:
+    """Sum the weights of all pixels 0..length - 1 around each position, in the edge or not.
 
-    The weights rise evenly up to the place and fall evenly after it: two arithmetic series.
+    The weights rise evenly up to the position and fall evenly after it: two arithmetic series.
     """
-    first = (place - reach).ceil().clamp(min=0)
-    middle = place.floor()
-    last = torch.minimum((place + reach).floor(), length - 1)
-    rising = (middle - first + 1) * (1 - (place - (first + middle) / 2) / reach)
-    falling = (last - middle) * (1 - ((middle + 1 + last) / 2 - place) / reach)
+    first = (position - reach).ceil().clamp(min=0)
+    middle = position.floor()
+    last = torch.minimum((position + reach).floor(), length - 1)
+    rising = (middle - first + 1) * (1 - (position - (first + middle) / 2) / reach)
+    falling = (last - middle) * (1 - ((middle + 1 + last) / 2 - position) / reach)
     return rising + falling

@@ -25,15 +25,15 @@ AUTO = "auto"
 Auto = Literal["auto"]
 By = Literal["all", "class", "sample"]  # who has a number of its own
 BY = ("all", "class", "sample")
-# Where in a table of such numbers a sample is, and how this is given.
-_PLACES = {
+# What indexes a table of such numbers, and how it is passed.
+_INDEXED_BY = {
     "class": ("labels", "draw(images, labels=labels)"),
     "sample": ("key.index", "key=DrawKey(seed, epoch, index)"),
 }
 
 
 class Paceable(NamedTuple):
-    """The setting of a transform that says how strong it is."""
+    """The setting of a transform that is its strength."""
 
     name: str
     least: float  # that a pacer sets by itself
@@ -129,13 +129,13 @@ def look_up_each(
         if value is None:
             rule = f"{name} is a function of index and label, so {given} must be given"
             refuse(who, rule, "none", remedy)
-    found = function(torch.as_tensor(index).reshape(-1), torch.as_tensor(label))
-    if not isinstance(found, Tensor) or found.shape != like.shape[:1] or not is_float(found):
+    values = function(torch.as_tensor(index).reshape(-1), torch.as_tensor(label))
+    if not isinstance(values, Tensor) or values.shape != like.shape[:1] or not is_float(values):
         rule = f"{name}(index, label) must be floating point [B] for {len(like)} images"
-        refuse(who, rule, describe(found))
-    if eager_on_cpu(found) and not bool((found > 0).all()):  # also where one is NaN
-        refuse(who, f"{name}(index, label) must be > 0", float(found[~(found > 0)][0]))
-    return send(found, like.device).to(like.dtype)
+        refuse(who, rule, describe(values))
+    if eager_on_cpu(values) and not bool((values > 0).all()):  # also where one is NaN
+        refuse(who, f"{name}(index, label) must be > 0", float(values[~(values > 0)][0]))
+    return send(values, like.device).to(like.dtype)
 
 
 def check_each(who: str, name: str, value: Any, infinite: bool = False) -> Any:
@@ -181,7 +181,7 @@ class Paced:
         self.is_set = True
 
     def read(self, who: str, name: str) -> Tensor:
-        """The number or numbers, float64 on the CPU; refused before there is one."""
+        """Return the number or numbers, float64 on the CPU; refuse before there is one."""
         if not self.is_set:
             remedy = "softaug.Pacer(transform, epochs) sets it"
             refuse(who, f'{name} "auto" must have a pacer', "none", remedy)
@@ -197,14 +197,16 @@ class Paced:
         values, by = self.read(who, name), self.by
         if by == "all":
             return values
-        (place, remedy), numbers = _PLACES[by], given[by]
-        rule = f"{name} is by {by}, so {place} must be"
+        (argument, remedy), numbers = _INDEXED_BY[by], given[by]
+        rule = f"{name} is by {by}, so {argument} must be"
         if numbers is None:
             refuse(who, f"{rule} given", "none", remedy)
         rows = torch.as_tensor(numbers).reshape(-1)
-        check_integers(who, place, rows)
+        check_integers(who, argument, rows)
         if len(rows) != len(like):
-            refuse(who, f"{place} must be one for each of the {len(like)} images", describe(rows))
+            refuse(
+                who, f"{argument} must be one for each of the {len(like)} images", describe(rows)
+            )
         rows = (rows if has_float64(rows.device) else rows.cpu()).long()
         remedy = "make the pacer with the right num"
         check_inside(who, f"{rule} in 0..{len(values) - 1}", rows, len(values), remedy)
@@ -231,7 +233,7 @@ def check_strength(who: str, paceable: Paceable, value: Any) -> Checked | Paced:
 
 
 def _make_shared(shape: tuple[int, ...]) -> Tensor:
-    """No number yet, where loader workers will see it."""
+    """Return no number yet, in memory that loader workers see."""
     values = torch.full(shape, math.nan, dtype=torch.float64)
     values.share_memory_()  # type: ignore[no-untyped-call]
     return values

@@ -159,7 +159,7 @@ class TwoViews(nn.Module):
         generator: Generator | None = None,
         key: DrawKey | None = None,
     ) -> ViewParams:
-        """What makes view 0 or 1 of each image; reads only the shape."""
+        """Draw what makes view 0 or 1 of each image; reads only the shape."""
         _check_batch(images)
         if isinstance(key, DrawKey):
             key = make_view_key(key, view)
@@ -170,7 +170,7 @@ class TwoViews(nn.Module):
         )
 
     def render(self, images: Tensor, params: ViewParams) -> Tensor:
-        """One view of each image, [B, C, size, size]; no randomness."""
+        """Render one view of each image, [B, C, size, size]; no randomness."""
         _check_batch(images)
         view = resize_windows(images, params.window, self.crop.size)  # never leaves the image
         return self.flip.apply(self.color.apply(view, params.color), params.flip)
@@ -186,7 +186,7 @@ class TwoViews(nn.Module):
 
 
 def make_view_key(key: DrawKey, view: int) -> DrawKey:
-    """The key of view 0 or 1: each has a stream of its own."""
+    """Make the key of view 0 or 1: each has a stream of its own."""
     if view not in (0, 1):
         refuse(WHO, "view must be 0 or 1", describe(view))
     return key._replace(stream=2 * key.stream + view)

@@ -81,7 +81,7 @@ class WindowCrop(SoftTransform[WindowParams]):
     def _windows(
         self, uniform: Tensor, height: Tensor, width: Tensor, strength: Strength
     ) -> tuple[Tensor, ...]:
-        """Left, top, width and height of a window on each image, all [B] int64.
+        """Return left, top, width and height of a window on each image, all [B] int64.
 
         Some of the image is in every window.
         """
@@ -89,7 +89,7 @@ class WindowCrop(SoftTransform[WindowParams]):
     def draw_for(
         self, height: Tensor, width: Tensor, key: DrawKey, labels: Tensor | None = None
     ) -> WindowParams:
-        """Windows for images of these sizes, [B] each, before any of them is decoded.
+        """Draw windows for images of these sizes, [B] each, before any of them is decoded.
 
         The same as `draw` gives for each image; `labels` are needed where it needs them.
         """
@@ -125,16 +125,18 @@ class WindowCrop(SoftTransform[WindowParams]):
             return cut
         return cut_windows(self.name, batch, params.boxes, self.size, self.fill, self.antialias)
 
-    def resize(self, part: Tensor, corners: list[int], place: tuple[int, int], out: Tensor) -> None:
+    def resize(
+        self, part: Tensor, corners: list[int], offset: tuple[int, int], out: Tensor
+    ) -> None:
         """Put the window with these corners, of which `part` [C, h, w] is visible, into `out`.
 
-        `place` is where the part begins in the image (x, y); `out` is [C, size, size].
+        `offset` is where the part begins in the image (x, y); `out` is [C, size, size].
         """
-        resize_window(self.name, part, corners, place, out, self.fill, self.antialias)
+        resize_window(self.name, part, corners, offset, out, self.fill, self.antialias)
 
 
 def visible_part(corners: list[int], height: int, width: int) -> tuple[int, int, int, int]:
-    """The corners of what a window shows of an image; where they meet, that is nothing.
+    """Return the corners of the part of an image inside a window; where they meet, it is empty.
 
     >>> visible_part([-10, 5, 20, 30], height=24, width=32)
     (0, 5, 20, 24)
@@ -174,7 +176,7 @@ def resize_window(
     who: str,
     part: Tensor,
     corners: list[int],
-    place: tuple[int, int],
+    offset: tuple[int, int],
     out: Tensor,
     fill: Fill,
     antialias: bool,
@@ -186,8 +188,8 @@ def resize_window(
     """
     size = out.shape[-1]
     left, top, right, bottom = corners
-    across = find_resize_slices(place[0] - left, part.shape[2], right - left, size)
-    down = find_resize_slices(place[1] - top, part.shape[1], bottom - top, size)
+    across = find_resize_slices(offset[0] - left, part.shape[2], right - left, size)
+    down = find_resize_slices(offset[1] - top, part.shape[1], bottom - top, size)
     edges = [down.length, across.length]
     if edges != [size, size]:
         row = make_fill(who, fill, part.unsqueeze(0))[0].expand(len(part), 1, size)
@@ -195,12 +197,12 @@ def resize_window(
     if part.numel():  # else the window shows nothing of the image
         from torchvision.transforms.v2.functional import resize  # type: ignore[attr-defined]
 
-        shown = part[:, down.src, across.src]
-        out[:, down.dst, across.dst] = resize(shown, edges, antialias=antialias)
+        visible = part[:, down.src, across.src]
+        out[:, down.dst, across.dst] = resize(visible, edges, antialias=antialias)
 
 
 class ResizeSlices(NamedTuple):
-    """Along one edge: what is taken of the visible part, and where it is put."""
+    """Slices along one edge: of the visible part, and of the resized window."""
 
     src: slice  # of the part's pixels
     dst: slice  # of the resized window's
@@ -212,10 +214,10 @@ class ResizeSlices(NamedTuple):
 
 
 def find_resize_slices(start: int, length: int, edge: int, size: int) -> ResizeSlices:
-    """What is shown of a part that fills start..start + length of a window's edge.
+    """Return the slices of a part that fills start..start + length of a window's edge.
 
-    The edge is resized to `size` pixels. Those that the part fills wholly show it, from the
-    pixels that are nearest to their place; a part that fills none is shown by one.
+    The edge is resized to `size` pixels. Those that the part fills wholly are resized
+    from the pixels nearest to their position; a part that fills none fills one pixel.
 
     >>> find_resize_slices(start=0, length=300, edge=300, size=100)  # all of it
     ResizeSlices(src=slice(0, 300, None), dst=slice(0, 100, None))
@@ -227,16 +229,16 @@ def find_resize_slices(start: int, length: int, edge: int, size: int) -> ResizeS
         first = min(start * size // edge, size - 1)
         return ResizeSlices(slice(0, length), slice(first, first + 1))
     begin, end = (_nearest(pixel * edge / size, start, length) for pixel in (first, last))
-    if begin == end:  # enlarged so much that all of it is shown by a pixel of the part
+    if begin == end:  # enlarged so much that all of it comes from one pixel of the part
         begin, end = 0, length
     return ResizeSlices(slice(begin, end), slice(first, last))
 
 
-def _nearest(place: float, start: int, length: int) -> int:
-    """The edge of the part's pixels that is nearest to `place`."""
-    return min(max(math.floor(place + 0.5) - start, 0), length)
+def _nearest(position: float, start: int, length: int) -> int:
+    """Return the edge of the part's pixels that is nearest to `position`."""
+    return min(max(math.floor(position + 0.5) - start, 0), length)
 
 
 def _overlap(start: Tensor, length: Tensor, edge: Tensor) -> Tensor:
-    """Pixels of start..start + length that are in 0..edge."""
+    """Count the pixels of start..start + length that are in 0..edge."""
     return torch.minimum(start + length, edge) - start.clamp(min=0)

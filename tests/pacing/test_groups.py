@@ -158,7 +158,7 @@ class Plain:
         ({"by": "sample"}, "must have a num, got None; give the number of training samples"),
         ({"by": "sample", "num": 1}, "num must be a whole number >= 2"),
         ({"num": 10}, 'num is for by "class" or "sample", got 10'),
-        ({"by": "class", "num": 10, "rule": Plain()}, "a rule that tells them apart, got"),
+        ({"by": "class", "num": 10, "rule": Plain()}, "a rule that separates them, got"),
     ],
 )
 def test_what_cannot_be_paced_apart_is_refused(settings, message):

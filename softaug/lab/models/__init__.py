@@ -1,4 +1,4 @@
-"""Networks; one's module is imported when it is made, so that names are known without torch."""
+"""Networks; the module of each is imported when it is made, so that names need no torch."""
 
 from softaug.lab.models.registry import create
 

@@ -29,10 +29,10 @@ def find_stages(model: nn.Module) -> tuple[str, ...]:
     >>> find_stages(create("resnet20", num_classes=10))
     ('blocks.2', 'blocks.5', 'blocks.8')
     """
-    known = (ResNet, WideResNet, PyramidNet, TorchvisionResNet)
-    networks = [(name, part) for name, part in model.named_modules() if isinstance(part, known)]
+    supported = (ResNet, WideResNet, PyramidNet, TorchvisionResNet)
+    networks = [(name, part) for name, part in model.named_modules() if isinstance(part, supported)]
     if not networks:
-        rule = "the stages of softaug's residual networks and torchvision's ResNets are known"
+        rule = "the model must be a residual network of softaug or a ResNet of torchvision"
         remedy = "name layers of it, see model.named_modules()"
         refuse("find_stages", rule, type(model).__name__, remedy)
     name, network = networks[0]
@@ -137,9 +137,9 @@ class ManifoldMixup:
 def _check_layers(model: nn.Module, layers: Sequence[str]) -> tuple[str, ...]:
     if isinstance(layers, str) or len(layers) == 0:
         refuse(WHO, "layers must be a sequence of at least one name", repr(layers))
-    known = [INPUT, *(name for name, _ in model.named_modules() if name)]
+    names = [INPUT, *(name for name, _ in model.named_modules() if name)]
     for layer in layers:
-        if layer not in known:
+        if layer not in names:
             rule = 'layers must be "input" or names of the model\'s submodules'
-            refuse(WHO, rule, repr(layer), nearest(str(layer), known))
+            refuse(WHO, rule, repr(layer), nearest(str(layer), names))
     return tuple(layers)

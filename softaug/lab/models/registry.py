@@ -70,10 +70,10 @@ def check_model_name(who: str, what: str, name: str) -> None:
     if not str(name).startswith(TIMM):
         check_choice(who, what, name, (*MODELS, f"{TIMM}NAME"))
         return
-    known, short = import_timm(who).list_models(), name.removeprefix(TIMM)
-    if short not in known:
+    names, short = import_timm(who).list_models(), name.removeprefix(TIMM)
+    if short not in names:
         rule = "NAME in timm:NAME must be one of timm.list_models()"
-        refuse(who, rule, repr(short), nearest(short, known))
+        refuse(who, rule, repr(short), nearest(short, names))
 
 
 def import_timm(who: str) -> Any:

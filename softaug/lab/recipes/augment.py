@@ -83,12 +83,12 @@ class UniformWindows(Spec):
 
 @dataclass(frozen=True)
 class NormalWindows(Spec):
-    """The paper's crop of photographs: a window of normal size and place, resized to data.size."""
+    """The paper's crop of photographs: a window of normal size and position, resized."""
 
     who: ClassVar[str] = "augment.crop"
 
     sigma: NotNegative = 0.3
-    """spread of the window's size and of its place; 0 is the whole image"""
+    """spread of the window's size and of its position; 0 is the whole image"""
     k: Positive | None = 2.0
     """softening curve: larger keeps labels hard until most of the image is gone; None leaves them
     whole"""
@@ -313,7 +313,7 @@ class Augment(Spec):
     noise: Noise = Noise()
     cutout: Cutout = Cutout()
     erase: Erase = Erase()
-    """in place of cutout, at its step of the order"""
+    """instead of cutout, at its step of the order"""
     flip: bool = True
     """left and right are swapped for every other image"""
     alternate_flip: bool = False
@@ -366,7 +366,7 @@ class Augment(Spec):
             refuse(self.who, rule, f"law {self.law.kind}, pace {self.pace.rule}")
 
     def numbers(self) -> tuple[str, ...]:
-        """The settings of the augmentation that a schedule can change."""
+        """Return the settings that a schedule can change."""
         parts = {name: getattr(self, name) for name in ("crop", "noise", "cutout", "erase")}
         return tuple(
             f"{part}.{name}"

@@ -49,7 +49,7 @@ POLICIES = {"randaugment": "RandAugment", "trivialaugment": "TrivialAugment"}
 
 
 def budget_name(data: str, epochs: int, arm: str, model: str = MODEL) -> str:
-    """What the row of an arm is called.
+    """Return the name of the row of an arm.
 
     >>> budget_name("cifar10", 40, "hard")
     'cifar10-resnet8-s2-5000x40-hard'
@@ -57,17 +57,17 @@ def budget_name(data: str, epochs: int, arm: str, model: str = MODEL) -> str:
     return row_name(data, model, f"{NUM_IMAGES}x{epochs}-{arm}")
 
 
-def crop_arm(words: str, sigma: float, k: float | None = None) -> str:
-    """What an arm with normal offsets is called.
+def crop_arm(part: str, sigma: float, k: float | None = None) -> str:
+    """Return the name of an arm with normal offsets.
 
     >>> crop_arm("target", 0.1, 1), crop_arm("hard-labels", 0.3)
     ('target-sigma0.1-k1', 'hard-labels-sigma0.3')
     """
-    return f"{words}-sigma{sigma:g}" + ("" if k is None else f"-k{k:g}")
+    return f"{part}-sigma{sigma:g}" + ("" if k is None else f"-k{k:g}")
 
 
 def budget_entries() -> list[Entry]:
-    """Soft and paced crops beside the baseline at each length; more arms at the middle one."""
+    """List soft and paced crops beside the baseline at each length; more arms at the middle one."""
     settings = [(data, epochs, MODEL, SOFT[data]) for data in SOFT for epochs in EPOCHS]
     deeper = [(data, epochs, DEEPER, (TUNED, PAPER)) for data in SOFT for epochs in DEEPER_EPOCHS]
     unseen = (UNSEEN, MIDDLE, MODEL, (TUNED, PAPER))
@@ -96,19 +96,19 @@ def hard_budget_entry(data: str, epochs: int, model: str = MODEL) -> Entry:
 
 
 def _fill(data: str) -> Literal["data-mean", "black"]:
-    """Clothes are photographed on black."""
+    """Return the fill: clothes are photographed on black."""
     return "black" if data == UNSEEN else "data-mean"
 
 
 def _crop_arm(data: str, soften: str, sigma: float, k: float) -> tuple[str, Arm]:
-    """Normal offsets of this spread; the target softens, the weight, or both."""
+    """Build normal offsets of this spread; the target softens, the weight, or both."""
     about = f"Crops of sigma {sigma:g}, k {k:g}; softened: {soften}"
     crop = NormalOffsets(sigma, k, _fill(data))
     return crop_arm(soften, sigma, k), (HARD, about, {"augment.crop": crop, "loss.soften": soften})
 
 
 def _pace(data: str, pace: Pace = PACE) -> Arm:
-    """A near crop at first; then training sets its sigma."""
+    """Build a near crop; training sets its sigma."""
     by = "" if pace.by == "all" else f", each {pace.by} its own"
     about = f"Crops whose sigma follows training ({pace.rule}{by}); softened: target"
     crop = {"augment.crop": NormalOffsets(*FIRST, _fill(data)), "augment.pace": pace}
@@ -116,7 +116,7 @@ def _pace(data: str, pace: Pace = PACE) -> Arm:
 
 
 def _middle_arms() -> Arms:
-    """Other ways to soften the tuned crop and to pace, crops with hard labels, and policies."""
+    """List ways to soften the tuned crop and to pace, crops with hard labels, and policies."""
     hard_labels = {
         crop_arm("hard-labels", sigma): (
             HARD,
@@ -172,8 +172,8 @@ def studies() -> tuple[PaperTable, ...]:
 
 
 def _variants() -> PaperTable:
-    """Other ways to soften; policies; CIFAR-100."""
-    ways = [crop_arm(words, *TUNED) for words in ("weight", "both", "both-batch-mean")]
+    """Build the study of other ways to soften, policies, and CIFAR-100."""
+    ways = [crop_arm(part, *TUNED) for part in ("weight", "both", "both-batch-mean")]
     rows = [*_rows("cifar10", MIDDLE, [MILD, *ways])]
     for policy, title in POLICIES.items():
         arms = {arm: budget_name("cifar10", MIDDLE, f"{arm}-{policy}") for arm in (HARD, MILD)}
@@ -184,7 +184,7 @@ def _variants() -> PaperTable:
 
 
 def _budgets() -> PaperTable:
-    """How far crops may go, by the number of epochs."""
+    """Build the study of how far crops may go, by the number of epochs."""
     soft = [crop_arm("target", *crop) for crop in SOFT["cifar10"]]
     rows = {epochs: _rows("cifar10", epochs, soft) for epochs in EPOCHS}
     title = "How far crops may go at a budget: CIFAR-10, 5,000 images"
@@ -192,14 +192,14 @@ def _budgets() -> PaperTable:
 
 
 def _self_paced() -> PaperTable:
-    """A crop that paces itself beside fixed ones: data sets, budgets, networks."""
+    """Build the study of a crop that paces itself beside fixed ones: data, budgets, networks."""
     arms = [MILD, FAR, PACED]
     rows: list[PaperRow] = []
     panels: list[PaperPanel] = []
     for data in SOFT:
-        found = {epochs: _rows(data, epochs, arms) for epochs in EPOCHS}
-        rows += chain(*found.values())
-        panels += _panels(found, f"{DATA[data]}: ")
+        by_epochs = {epochs: _rows(data, epochs, arms) for epochs in EPOCHS}
+        rows += chain(*by_epochs.values())
+        panels += _panels(by_epochs, f"{DATA[data]}: ")
     for data, epochs in product(SOFT, DEEPER_EPOCHS):
         rows += _rows(data, epochs, arms, DEEPER)
     rows += _rows(UNSEEN, MIDDLE, arms)
@@ -208,20 +208,20 @@ def _self_paced() -> PaperTable:
 
 
 def _rows(data: str, epochs: int, arms: Sequence[str], model: str = MODEL) -> tuple[PaperRow, ...]:
-    """The baseline and the arms that are compared with it."""
+    """Return the rows of the baseline and the arms that are compared with it."""
     group = f"{DATA[data]}, {epochs} epochs" + ("" if model == MODEL else f", {NETWORKS[model]}")
     names = {arm: budget_name(data, epochs, arm, model) for arm in (HARD, *arms)}
     return study_rows(group, names, CELLS)
 
 
 def _panels(rows: Mapping[int, Sequence[PaperRow]], start: str = "") -> tuple[PaperPanel, ...]:
-    """A plot over epochs for each of three numbers, with a line for each arm."""
+    """Build a plot over epochs for each of three numbers, with a line for each arm."""
     panels = (
         ("Error", "error, %", CELLS[0]),
         ("Calibration", "ECE, %", CELLS[1]),
         ("40 % hidden", "error, 40 % hidden, %", CELLS[3]),
     )
-    arms = [[(float(x), row) for row in found] for x, found in rows.items()]
+    arms = [[(float(x), row) for row in epoch_rows] for x, epoch_rows in rows.items()]
     return tuple(
         PaperPanel(
             start + title,

@@ -23,7 +23,7 @@ from softaug.lab.recipes.where_it_pays import where_it_pays_entries
 @cache
 def entries() -> tuple[Entry, ...]:
     """Return every row, by data set and model, then as the files of this package list them."""
-    found: tuple[Entry, ...] = (
+    rows: tuple[Entry, ...] = (
         *paper_entries(),
         *ablation_entries(),
         *release_entries(),
@@ -37,8 +37,8 @@ def entries() -> tuple[Entry, ...]:
         *fine_tuning_entries(),
         *pretrain_entries(),
     )
-    families = list(dict.fromkeys(map(family_of, found)))
-    return tuple(sorted(found, key=lambda entry: families.index(family_of(entry))))
+    families = list(dict.fromkeys(map(family_of, rows)))
+    return tuple(sorted(rows, key=lambda entry: families.index(family_of(entry))))
 
 
 def family_of(entry: Entry) -> tuple[str, str]:
@@ -48,11 +48,11 @@ def family_of(entry: Entry) -> tuple[str, str]:
 
 def find(name: str) -> Entry:
     """Return the row called `name`; refuse an unknown name with the nearest."""
-    known = _by_name()
-    if name not in known:
-        remedy = nearest(name, list(known)) or "`softaug recipes` lists them"
+    by_name = _by_name()
+    if name not in by_name:
+        remedy = nearest(name, list(by_name)) or "`softaug recipes` lists them"
         refuse("recipes", "name must be that of a recipe", repr(name), remedy)
-    return known[name]
+    return by_name[name]
 
 
 @cache

@@ -21,7 +21,7 @@ Check = Callable[[str, str, Any], object]
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is an int or a float, and no bool."""
+    """Return whether a value is an int or a float, and no bool."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -29,8 +29,8 @@ def check_shares(who: str, name: str, values: Any) -> None:
     """Refuse what is no tuple of numbers in 0..1."""
     if not isinstance(values, tuple):
         refuse(who, f"{name} must be a tuple of shares", describe(values))
-    for place, share in enumerate(values):
-        check_share(who, f"{name}[{place}]", share)
+    for index, share in enumerate(values):
+        check_share(who, f"{name}[{index}]", share)
 
 
 Positive = Annotated[float, check_positive]

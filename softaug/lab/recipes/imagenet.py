@@ -14,7 +14,7 @@ _SMALL_COST = "about 1 hour on one CPU core, reading aside"
 
 
 def imagenet_entries() -> list[Entry]:
-    """ImageNet with both networks of the paper, controls beside ResNet-50; Imagenette."""
+    """List ImageNet with both networks of the paper, controls beside ResNet-50; Imagenette."""
     usual = "windows of 8 to 100 % of the image"
     ours = "weight decay 1e-4 and Nesterov's momentum are ours, the paper states neither"
     about = f"Baseline: {usual}, hard labels; {ours}"

@@ -51,11 +51,11 @@ def match_recipes(words: Sequence[str]) -> list[Entry]:
     def fits(name: str, word: str) -> bool:
         return name in needed[word] if word in needed else word in name
 
-    found = [each for each in entries() if all(fits(each.recipe.name, word) for word in words)]
-    if not found:
+    matches = [each for each in entries() if all(fits(each.recipe.name, word) for word in words)]
+    if not matches:
         rule = "a recipe's name must contain every word"
         refuse("recipes", rule, " ".join(words), _remedy(words, list(needed)))
-    return found
+    return matches
 
 
 def _remedy(words: Sequence[str], tables: list[str]) -> str:
@@ -111,16 +111,16 @@ def _shorten_cost(cost: str) -> str:
     return re.split(r" \(|[,;]", cost)[0].removesuffix(" on one CPU core")
 
 
-def format_matches(found: Sequence[Entry], words: Sequence[str], width: int) -> Iterator[str]:
+def format_matches(matches: Sequence[Entry], words: Sequence[str], width: int) -> Iterator[str]:
     """Yield one row whole if it is the only one or called by its full name, else a list."""
-    called = [entry for entry in found if entry.recipe.name in words] or found
+    called = [entry for entry in matches if entry.recipe.name in words] or matches
     if len(called) == 1:
         yield header(called[0])
         yield format_settings(called[0].recipe)
         return
-    longest = max(len(entry.recipe.name) for entry in found)
+    longest = max(len(entry.recipe.name) for entry in matches)
     yield f"{'recipe':{longest}}  {'error % (paper)':>15}"
-    for entry in found:
+    for entry in matches:
         yield f"{entry.recipe.name:{longest}}  {_paper_error(entry):>15}"
         text = f"{entry.about}; {entry.cost}"
         yield from (

@@ -43,17 +43,17 @@ class PaperNumber:
     """whether the paper says that training diverged, in place of a number"""
 
     @property
-    def place(self) -> str:
+    def where(self) -> str:
         """Where the paper has it.
 
-        >>> PaperNumber("2").place
+        >>> PaperNumber("2").where
         'Table 2'
-        >>> PaperNumber("3", quoted=True).place
+        >>> PaperNumber("3", quoted=True).where
         'Table 3, quoted there'
         """
-        place = self.table if self.table == "text" else f"Table {self.table}"
-        place += {"7": ", bins not stated", "9": ", a single run"}.get(self.table, "")
-        return f"{place}, quoted there" if self.quoted else place
+        where = self.table if self.table == "text" else f"Table {self.table}"
+        where += {"7": ", bins not stated", "9": ", a single run"}.get(self.table, "")
+        return f"{where}, quoted there" if self.quoted else where
 
     @property
     def shown(self) -> str:
@@ -70,7 +70,7 @@ class PaperNumber:
 
 
 def spread(mean: float, se: float | None) -> str:
-    """A mean and its standard error as the paper prints them.
+    """Format a mean and its standard error as the paper prints them.
 
     >>> spread(22.62, 0.0)
     '22.62 ± <0.01'
@@ -87,11 +87,11 @@ def paper_numbers(name: str) -> tuple[PaperNumber, ...]:
 
 @cache
 def _by_recipe() -> dict[str, list[PaperNumber]]:
-    found: dict[str, list[PaperNumber]] = {}
+    by_recipe: dict[str, list[PaperNumber]] = {}
     for number in read_paper():
         if number.recipe and (number.error is not None or number.ece is not None):
-            found.setdefault(number.recipe, []).append(number)
-    return found
+            by_recipe.setdefault(number.recipe, []).append(number)
+    return by_recipe
 
 
 @cache
@@ -120,7 +120,7 @@ class PaperCell:
     source: str = ""
     """whose number it is, where the paper quotes it"""
     why: str = ""
-    """what is to be known of it"""
+    """a remark"""
 
 
 @dataclass(frozen=True)

@@ -82,12 +82,12 @@ def find_tables(
 
     An unknown name is refused with the nearest, a study at the paper's scale with the others.
     """
-    known = {table.name: table for table in all_tables()}
+    by_name = {table.name: table for table in all_tables()}
     for name in names:
-        if name not in (ALL, *known):
-            remedy = nearest(name, [ALL, *known]) or "`softaug reproduce list` lists them"
+        if name not in (ALL, *by_name):
+            remedy = nearest(name, [ALL, *by_name]) or "`softaug reproduce list` lists them"
             refuse("reproduce", "name must be that of a table, figure or study", repr(name), remedy)
-        if scale == "paper" and name != ALL and not known[name].of_paper:
+        if scale == "paper" and name != ALL and not by_name[name].of_paper:
             rule = f"{name} is a study of ours for scale cpu or smoke"
             refuse("reproduce", rule, "scale paper", "--scale cpu")
     if settings == "release":
@@ -109,24 +109,24 @@ def _released(table: PaperTable) -> dict[str, str]:
     """Return the rows of the release by the rows of a table that they stand for."""
     if not table.of_paper or table.panels:
         return {}
-    known = {entry.recipe.name for entry in release_entries()}
-    return {name: name + RELEASE for name in table.recipes if name + RELEASE in known}
+    names = {entry.recipe.name for entry in release_entries()}
+    return {name: name + RELEASE for name in table.recipes if name + RELEASE in names}
 
 
 def _as_released(table: PaperTable, names: Sequence[str]) -> PaperTable:
     """Return a table with the release's rows: what it reports, then the error of the last epoch."""
-    found = _released(table)
+    released = _released(table)
     if not _has_release(table):
         have = [one.name for one in all_tables() if _has_release(one)]
         rule = "as release is for tables whose rows the authors released"
         refuse("reproduce", rule, table.name, f"these have some: {', '.join(have)}")
     rows = []
     for row in table.rows:
-        if row.recipe in found:
+        if row.recipe in released:
             (first, *others) = row.cells
             last = replace(first, value=None, se=None, why="")
             cells = (replace(first, measure="best_error"), last, *others)
-            rows.append(replace(row, cells=cells, recipe=found[row.recipe]))
+            rows.append(replace(row, cells=cells, recipe=released[row.recipe]))
         elif row.recipe is None:
             rows.append(row)
     best = f"the release evaluates every {RELEASE_EVALUATES} epochs on the test images, and reports"
@@ -170,9 +170,11 @@ def _table_rows(table: str) -> tuple[PaperRow, ...]:
     rows = []
     for number in numbers:
         network = number.label.rpartition(", ")[0]
-        known = [one for one in (f"{network}, {BASE}", BASE) if (number.group, one) in labels]
-        is_gain = known and number.recipe and number.label != known[0]
-        rows.append(make_row(number, known[0] if is_gain else None))
+        baselines = [
+            label for label in (f"{network}, {BASE}", BASE) if (number.group, label) in labels
+        ]
+        is_gain = baselines and number.recipe and number.label != baselines[0]
+        rows.append(make_row(number, baselines[0] if is_gain else None))
     return tuple(rows)
 
 
@@ -201,8 +203,10 @@ def _figure_row(
     group: str, label: str, recipe: str, baseline: str | None = None, table: str = "", why: str = ""
 ) -> PaperRow:
     """Return the row of a recipe with its number in a table, if it has one."""
-    found = [number for number in paper_numbers(recipe) if (number.table, number.on) == (table, "")]
-    number = replace(found[0] if found else PaperNumber(table), group=group, label=label)
+    matches = [
+        number for number in paper_numbers(recipe) if (number.table, number.on) == (table, "")
+    ]
+    number = replace(matches[0] if matches else PaperNumber(table), group=group, label=label)
     return make_row(replace(number, recipe=recipe), baseline, why)
 
 
@@ -283,9 +287,9 @@ def _occlusion() -> PaperTable:
     rows = []
     for arm, label in PHOTO_ARMS.items():
         recipe = f"imagenet-resnet50-{arm}"
-        known = {n.on: n.error for n in paper_numbers(recipe) if n.table == "text"}
-        places = [f"images {share} % hidden" for share in HIDDEN]
-        cells = [PaperCell("error"), *(PaperCell("error", on, known.get(on)) for on in places)]
+        errors = {n.on: n.error for n in paper_numbers(recipe) if n.table == "text"}
+        levels = [f"images {share} % hidden" for share in HIDDEN]
+        cells = [PaperCell("error"), *(PaperCell("error", on, errors.get(on)) for on in levels)]
         base = None if label == BASE else BASE
         rows.append(PaperRow("ImageNet-1K, ResNet-50", label, tuple(cells), recipe, base))
     lines = tuple(

@@ -69,10 +69,10 @@ def derive_arms(rows: Mapping[str, Entry], arms: Arms, prefix: str = "") -> dict
 @cache
 def read_arms(family: str) -> Arms:
     """Return the arms of a family in arms.json."""
-    found = json.loads(Path(__file__).with_name("arms.json").read_text("utf-8"))[family]
+    arms = json.loads(Path(__file__).with_name("arms.json").read_text("utf-8"))[family]
     return {
         arm: (parent, about, {name: _read_setting(value) for name, value in changes.items()})
-        for arm, (parent, about, changes) in found.items()
+        for arm, (parent, about, changes) in arms.items()
     }
 
 
@@ -120,10 +120,10 @@ def header(entry: Entry) -> str:
     if entry.parent is not None:
         lines.append(f"Differs from {entry.parent.recipe.name} in:")
         lines += [f"  {line}" for line in entry.changes]
-    places: dict[str, list[str]] = {}  # of each distinct result of the paper's
+    sources: dict[str, list[str]] = {}  # of each distinct result of the paper's
     for number in entry.paper:
-        places.setdefault(number.shown, []).append(number.place)
-    expected = [f"{shown} (paper: {', '.join(where)})" for shown, where in places.items()]
+        sources.setdefault(number.shown, []).append(number.where)
+    expected = [f"{shown} (paper: {', '.join(tables)})" for shown, tables in sources.items()]
     lines += [f"Expect: {line}" for line in expected or ["the paper has no number for this row"]]
     lines.append(f"Cost: {entry.cost}")
     return "\n".join(f"# {line}" for line in lines)

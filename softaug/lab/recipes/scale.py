@@ -60,7 +60,7 @@ def scaled(
 
 
 def at_scale(recipe: AnyRecipe, scale: Scale, photos: str = PHOTOS) -> AnyRecipe | str:
-    """The recipe at a scale, under a name that says so, or the reason why there is none.
+    """Return the recipe at a scale, under a name that says so, or the reason why there is none.
 
     `photos` is the data set that takes the place of ImageNet at the smoke scale.
     """
@@ -74,7 +74,7 @@ def at_scale(recipe: AnyRecipe, scale: Scale, photos: str = PHOTOS) -> AnyRecipe
 
 
 def _arm(recipe: AnyRecipe) -> str:
-    """What the row is called after its data and network."""
+    """Return the row's name after its data and network."""
     learner = learner_name(recipe).removeprefix(f"{recipe.data.name}-")
     return recipe.name.removeprefix(f"{recipe.data.name}-{learner}-")
 
@@ -146,7 +146,7 @@ def _smoke_finetune(finetune: Finetune) -> Finetune:
 
 
 def _for_digits(augment: Augment) -> Augment:
-    """Lengths in pixels for images of half the edge."""
+    """Halve lengths in pixels for images of half the edge."""
     crop, cutout = augment.crop, augment.cutout
     if isinstance(crop, UniformOffsets):
         crop = replace(crop, max_shift=crop.max_shift // 2)

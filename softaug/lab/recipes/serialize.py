@@ -42,13 +42,13 @@ LATER: dict[str, dict[str, Any]] = {
 
 
 def as_dict(recipe: AnyRecipe) -> dict[str, Any]:
-    """The recipe as JSON holds it: dicts, lists, strings, numbers, booleans and None."""
+    """Convert a recipe to JSON values: dicts, lists, strings, numbers, booleans and None."""
     plain: dict[str, Any] = json.loads(json.dumps(asdict(recipe)))
     return plain
 
 
 def from_dict(values: Mapping[str, Any]) -> AnyRecipe:
-    """The recipe that `as_dict` made `values` from; the keys say of which kind it is.
+    """Build the recipe that `as_dict` made `values` from; the keys show of which kind it is.
 
     Every field must be there, known and of its type, so no typing error becomes a default; only
     fields that are younger than a recipe may be missing in it.
@@ -116,7 +116,7 @@ def as_of_today(values: Any) -> Any:
 
 
 def _build(kind: Any, value: Any, path: str) -> Any:
-    """`value` as the type `kind`; `path` is its dotted name, empty for the recipe itself."""
+    """Build `value` as the type `kind`; `path` is its dotted name, empty for the recipe itself."""
     kinds, origin = get_args(kind), get_origin(kind)
     if origin in (Union, UnionType):
         if value is None and NoneType in kinds:
@@ -135,8 +135,8 @@ def _build(kind: Any, value: Any, path: str) -> Any:
     if kind is float and type(value) is int:
         return float(value)
     if type(value) is not kind:  # a boolean is no number
-        words = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
-        refuse("recipe", f"{path} must be {words[kind]}", describe(value))
+        types = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+        refuse("recipe", f"{path} must be {types[kind]}", describe(value))
     return value
 
 
@@ -147,8 +147,8 @@ def _build_fields(kind: Any, value: Any, path: str) -> Any:
     names = sorted(each.name for each in fields(kind))
     for key in sorted(set(map(str, value)) - set(names)):
         near = nearest(key, names)  # the key alone: a long path is like any other
-        known = [_join(path, name) for name in names]
-        remedy = nearest(_join(path, key), known) if near else f"the keys are {', '.join(known)}"
+        paths = [_join(path, name) for name in names]
+        remedy = nearest(_join(path, key), paths) if near else f"the keys are {', '.join(paths)}"
         rule = "every key must be a field of the recipe"
         refuse("recipe", rule, repr(_join(path, key)), remedy)
     for name in names:
@@ -165,8 +165,8 @@ def _build_tuple(kinds: tuple[Any, ...], value: Any, path: str) -> tuple[Any, ..
         kinds = kinds[:1] * len(value)
     if len(value) != len(kinds):
         refuse("recipe", f"{path} must hold {len(kinds)} values", value)
-    places = [f"{path}[{place}]" for place in range(len(value))]
-    return tuple(map(_build, kinds, value, places))
+    paths = [f"{path}[{index}]" for index in range(len(value))]
+    return tuple(map(_build, kinds, value, paths))
 
 
 def _join(path: str, name: str) -> str:
@@ -187,7 +187,7 @@ def dotted(values: Mapping[str, Any], path: str = "") -> dict[str, Any]:
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """A line for each value that is not the same in both, by its dotted name.
+    """List each value that is not the same in both, by its dotted name.
 
     >>> differences({"optim": {"lr": 0.1}}, {"optim": {"lr": 0.05, "ema": 0.9}})
     ['optim.ema: (absent) -> 0.9', 'optim.lr: 0.1 -> 0.05']
