@@ -16,7 +16,11 @@ _SOFT = NormalOffsets(sigma=0.05, k=1.0, fill="black")
 _FAR = NormalOffsets(sigma=0.3, k=2.0, fill="black")
 _TARGET = {"loss.soften": "target"}
 _ARMS: Arms = {
-    "label-smoothing": ("hard", "Labels smoothed by 0.1", {"loss.label_smoothing": 0.1}),
+    "label-smoothing": (
+        "hard",
+        "Crops of sigma 0.05 with labels smoothed by 0.05",
+        {"augment.crop.sigma": 0.05, "loss.label_smoothing": 0.05},
+    ),
     "soft": (
         "hard",
         "Soft crops of sigma 0.05, k 1; the target softens",
