@@ -98,13 +98,13 @@ def reproduce(
 
 
 def demo(out: Path = Path("softaug-demo"), full: bool = False) -> None:
-    """Train, evaluate and compare hard and soft crops on real images, in about five minutes.
+    """Train, evaluate and compare hard and soft crops on real images, in two to four minutes.
 
     The same command again goes on: finished runs are left alone.
 
     Args:
         out: Folder for runs, the table and the report, which any browser shows.
-        full: More seeds and arms, in about half an hour.
+        full: Ten seeds and six arms, in about half an hour.
     """
     console = Console()
     check_scale(out, "cpu")

@@ -65,7 +65,9 @@ def test_a_row_changes_one_part_of_its_parent():
             assert parts == set()
         elif name == "fashion-mini-resnet8-tiny-paced":  # of the soft row
             assert parts == {"augment"}
-        elif re.search("-soft$|-soft-noise$|-paced|resnet8-s2-soft-policy", name):
+        elif re.search(
+            "-soft$|-tiny-label-smoothing$|-soft-noise$|-paced|resnet8-s2-soft-policy", name
+        ):
             assert parts == {"augment", "loss"}
         elif re.search("-figure3-|-sigma|-law-|-tail-none$", name):
             assert parts <= {"augment", "loss"}
