@@ -27,7 +27,7 @@ class PaperNumber:
     recipe: str | None = None
     """its name in the catalog; None where a number is only quoted"""
     source: str | None = None
-    """whose number it is, as the paper says, where nobody runs it here"""
+    """whose number it is, as the paper says, where it quotes one"""
     error: float | None = None
     """top-1 error in %; of the linear probe where labels are not learned from"""
     se: float | None = None
@@ -52,6 +52,8 @@ class PaperNumber:
         'Table 3, quoted there'
         """
         place = self.table if self.table == "text" else f"Table {self.table}"
+        if self.source:
+            return f"{place}, quoted from {self.source}"
         place += {"7": ", bins not stated", "9": ", a single run"}.get(self.table, "")
         return f"{place}, quoted there" if self.quoted else place
 
@@ -88,8 +90,9 @@ def paper_numbers(name: str) -> tuple[PaperNumber, ...]:
 @cache
 def _by_recipe() -> dict[str, list[PaperNumber]]:
     found: dict[str, list[PaperNumber]] = {}
-    for number in read_paper():
-        if number.recipe and (number.error is not None or number.ece is not None):
+    numbers = [one for one in read_paper() if one.error is not None or one.ece is not None]
+    for number in sorted(numbers, key=lambda one: one.source is not None):  # the paper's own first
+        if number.recipe and not (number.source and number.recipe in found):
             found.setdefault(number.recipe, []).append(number)
     return found
 
