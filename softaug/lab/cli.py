@@ -42,6 +42,7 @@ LAB_EXTRA = (
     "filelock",
     "jinja2",
     "matplotlib",
+    "maxflow",
     "pydantic",
     "rich",
     "safetensors",

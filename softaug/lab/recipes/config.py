@@ -126,10 +126,13 @@ class Mix(Spec):
 
     who: ClassVar[str] = "mix"
 
-    kind: Literal["none", "mixup", "cutmix", "manifold-mixup"] = "none"
-    """mixup blends images, cutmix pastes a box, manifold-mixup blends what a layer makes of them"""
+    kind: Literal["none", "mixup", "cutmix", "manifold-mixup", "puzzle-mix", "co-mixup"] = "none"
+    """mixup blends images, cutmix pastes a box, manifold-mixup blends what a layer makes of them;
+    puzzle-mix joins what is salient of two images, co-mixup of several, by gradients that cost a
+    second pass"""
     alpha: Positive = 1.0
-    """shares are drawn from Beta(alpha, alpha), one for each step"""
+    """shares are drawn from Beta(alpha, alpha), one for each step; co-mixup's from a Dirichlet
+    distribution"""
 
 
 @dataclass(frozen=True)

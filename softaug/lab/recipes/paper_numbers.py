@@ -27,7 +27,7 @@ class PaperNumber:
     recipe: str | None = None
     """its name in the catalog; None where a number is only quoted"""
     source: str | None = None
-    """whose number it is, as the paper says, where nobody runs it here"""
+    """whose number it is, as the paper says, where it quotes one"""
     error: float | None = None
     """top-1 error in %; of the linear probe where labels are not learned from"""
     se: float | None = None
@@ -52,6 +52,8 @@ class PaperNumber:
         'Table 3, quoted there'
         """
         where = self.table if self.table == "text" else f"Table {self.table}"
+        if self.source:
+            return f"{where}, quoted from {self.source}"
         where += {"7": ", bins not stated", "9": ", a single run"}.get(self.table, "")
         return f"{where}, quoted there" if self.quoted else where
 
@@ -88,8 +90,9 @@ def paper_numbers(name: str) -> tuple[PaperNumber, ...]:
 @cache
 def _by_recipe() -> dict[str, list[PaperNumber]]:
     by_recipe: dict[str, list[PaperNumber]] = {}
-    for number in read_paper():
-        if number.recipe and (number.error is not None or number.ece is not None):
+    numbers = [each for each in read_paper() if each.error is not None or each.ece is not None]
+    for number in sorted(numbers, key=lambda each: each.source is not None):  # the paper's first
+        if number.recipe and not (number.source and number.recipe in by_recipe):
             by_recipe.setdefault(number.recipe, []).append(number)
     return by_recipe
 

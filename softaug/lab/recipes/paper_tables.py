@@ -122,13 +122,11 @@ def _as_released(table: PaperTable, names: Sequence[str]) -> PaperTable:
         refuse("reproduce", rule, table.name, f"these have some: {', '.join(have)}")
     rows = []
     for row in table.rows:
-        if row.recipe in released:
+        if row.recipe in released and not row.cells[0].source:
             (first, *others) = row.cells
             last = replace(first, value=None, se=None, why="")
             cells = (replace(first, measure="best_error"), last, *others)
             rows.append(replace(row, cells=cells, recipe=released[row.recipe]))
-        elif row.recipe is None:
-            rows.append(row)
     best = f"the release evaluates every {RELEASE_EVALUATES} epochs on the test images, and reports"
     notes = (*table.notes, f"{best} the best; the paper's numbers stand beside it")
     if len(rows) < len(table.rows):
@@ -194,9 +192,8 @@ def make_row(number: PaperNumber, baseline: str | None = None, why: str = "") ->
         )
         for each in measures
     )
-    return PaperRow(
-        number.group, number.label, cells, number.recipe, baseline, quoted=number.source
-    )
+    quoted = number.source if number.recipe is None else None
+    return PaperRow(number.group, number.label, cells, number.recipe, baseline, quoted=quoted)
 
 
 def _figure_row(

@@ -29,8 +29,9 @@ from softaug.lab.training.finetune import (
 from softaug.lab.training.logging import Losses
 from softaug.lab.training.setup import TrainingData, build_loss, build_net, files_sha256
 from softaug.lab.training.trainer import Task
-from softaug.label import MixedLabel, get_main_label
+from softaug.label import MixedLabel, SoftLabel, get_main_label
 from softaug.metrics import calibration_error, error, nll
+from softaug.saliency_mixing import CoMixup, PuzzleMix, saliency_maps
 
 CLEAN_SAMPLE = 5000  # training images, at most, on which memorization is measured
 
@@ -57,6 +58,7 @@ class Supervised(Task[Batch]):
         self.manifold = None
         if recipe.mix.kind == "manifold-mixup":
             self.manifold = ManifoldMixup(self.net.get_submodule("net"), alpha=recipe.mix.alpha)
+        self.saliency_mix = build_saliency_mix(recipe, len(data.class_names))
         self.criterion = build_loss(recipe.loss, data.class_names).to(context.device)
         num_classes, num_samples = len(data.class_names), len(data.train.labels)
         self.pacer = build_pacer(recipe.augment, recipe.epochs, num_classes, num_samples)
@@ -93,6 +95,9 @@ class Supervised(Task[Batch]):
         images = batch.images.to(self.context.device, non_blocking=True)
         label = batch.label.to(self.context.device, non_blocking=True)
         alpha = scheduled_alpha(self.recipe, batch.step // self.batches.steps_per_epoch)
+        if self.saliency_mix is not None and alpha:
+            self.saliency_mix.alpha = alpha
+            images, label = self._mix_salient(images, label, batch.step)
         if self.manifold is None or alpha == 0:
             logits = self.model(images)
         else:
@@ -111,6 +116,18 @@ class Supervised(Task[Batch]):
             self.pacer.watch(logits, label, sample=sample)
         wrong = logits.detach().argmax(1) != get_main_label(label)
         return Losses(losses, wrong, batch.num_global)
+
+    def _mix_salient(
+        self, images: Tensor, label: SoftLabel | MixedLabel, step: int
+    ) -> tuple[Tensor, SoftLabel | MixedLabel]:
+        """Mix this process's images by the gradients of their losses."""
+        assert self.saliency_mix is not None
+        assert isinstance(label, SoftLabel), "images are mixed once"
+        maps = saliency_maps(
+            lambda pixels: self.criterion(self.net(pixels), label), images, self.net
+        )
+        self.set_train_mode()  # some layers may stay in eval mode
+        return self.saliency_mix(images, label, maps, key=step_key(self.recipe, step))
 
     def evaluate(self, net: nn.Module) -> dict[str, float]:
         """Measure on test (or validation) images, and on clean training images."""
@@ -193,6 +210,13 @@ def reestimate_batchnorm(
     dtype = DTYPES[recipe.compute.precision]
     with torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
         update_batchnorm(net, images, device=device)
+
+
+def build_saliency_mix(recipe: Recipe, num_classes: int) -> PuzzleMix | CoMixup | None:
+    """Build what mixes a recipe's images by their saliency."""
+    if recipe.mix.kind == "puzzle-mix":
+        return PuzzleMix(recipe.mix.alpha)
+    return CoMixup(num_classes, recipe.mix.alpha) if recipe.mix.kind == "co-mixup" else None
 
 
 def sample_clean(train: Source, skip: bool = False) -> Source:

@@ -28,13 +28,12 @@ def row_of(table, recipe, group=""):
 SOFT, HARD = "cifar100-resnet18-soft", "cifar100-resnet18-hard"
 
 
-def test_before_any_run_rows_wait_and_quoted_ones_stand(tmp_path):
+def test_before_any_run_rows_wait_and_quoted_numbers_stand(tmp_path):
     plan = planned(tmp_path, "table1", seeds=2)
     write(folder_of(plan, SOFT, 1) / "failure.json", {"message": "no memory", "when": ""})
     table = collected(plan, "table1")
     assert not table["complete"]
-    states = {bool(row["quoted"]): row["cells"][0]["state"] for row in table["rows"]}
-    assert states == {True: "quoted", False: "waiting"}
+    assert {row["cells"][0]["state"] for row in table["rows"]} == {"waiting"}
     zhang = {"value": 25.6, "se": None, "source": "Zhang et al. (Mixup)"}
     assert table["rows"][0]["cells"][0]["paper"] == zhang
     assert row_of(table, SOFT)["cells"][0]["why"] == "1 of 2 failed: no memory"

@@ -34,6 +34,8 @@ MIXINGS = {
     "mixup": Mix("mixup"),
     "cutmix": Mix("cutmix"),
     "manifold mixup": Mix("manifold-mixup"),
+    "puzzle mix": Mix("puzzle-mix"),
+    "co-mixup": Mix("co-mixup"),
 }
 LOSSES = {
     "hard": LossSpec(),
