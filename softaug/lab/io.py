@@ -29,7 +29,7 @@ def write_bytes(content: bytes, path: Path) -> Path:
 
     It is written beside `path`, synced to the disk and renamed; then the folder is synced.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with unfinished.open("wb") as file:
@@ -42,6 +42,14 @@ def write_bytes(content: bytes, path: Path) -> Path:
     unfinished.replace(path)
     sync_folder(path.parent)
     return path
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, and have the disk hold their names."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in missing:
+        sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:

@@ -23,7 +23,7 @@ from pydantic_core import from_json
 from safetensors import SafetensorError
 from torch import Tensor
 
-from softaug.lab.io import read_regular, remove_path, sync_folder
+from softaug.lab.io import make_folder, read_regular, remove_path, sync_folder
 
 CHECKPOINTS = "checkpoints"
 MAX_CHECKPOINTS = 2
@@ -59,8 +59,7 @@ def save(folder: Path, step: int, state: Mapping[str, Any]) -> Path:
     final, unfinished = folder / f"step-{step:08d}", folder / f".writing-{step:08d}"
     try:
         remove_path(unfinished)
-        unfinished.mkdir(parents=True)
-        sync_folder(folder.parent)
+        make_folder(unfinished)
         for name, content in files.items():
             _write(unfinished / name, content)
         sync_folder(unfinished)

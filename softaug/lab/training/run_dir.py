@@ -13,7 +13,7 @@ from uuid import uuid4
 from filelock import FileLock, Timeout
 
 from softaug.checks import check_whole, refuse
-from softaug.lab.io import write_json
+from softaug.lab.io import make_folder, write_json
 from softaug.lab.recipes.config import AnyRecipe
 from softaug.lab.recipes.serialize import (
     RECIPE,
@@ -81,7 +81,7 @@ def lock_run_dir(folder: Path) -> Iterator[None]:
 @contextmanager
 def hold(lock: Path, seconds: float, who: str, rule: str, remedy: str) -> Iterator[None]:
     """Hold a lock file, waited for so long; the lock ends with the process, however it ends."""
-    lock.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(lock.parent)
     held = FileLock(lock)
     try:
         held.acquire(timeout=seconds)

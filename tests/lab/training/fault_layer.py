@@ -11,6 +11,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 from unittest import mock
@@ -30,7 +31,7 @@ class FileLayer:
         self.at, self.how, self.error = at, how, error
         self.calls: list[str] = []
         self._unsynced: dict[Path, int] = {}  # files not on the disk, and how much of each is
-        self._undo: list[tuple[Path, Callable[[], None]]] = []  # by folder, of names in it
+        self._names: list[Name] = []  # made, and not yet on the disk
 
     @contextlib.contextmanager
     def installed(self) -> Iterator[None]:
@@ -43,7 +44,7 @@ class FileLayer:
             stack.enter_context(mock.patch.object(io, "open", self._open))
             with contextlib.suppress(StoppedHereError):
                 yield
-        if self.how == "power" and self.at is not None and len(self.calls) > self.at:
+        if self.how == "power" and self.at is not None:
             self._cut_power()
 
     def _call(self, name: str, half: Callable[[], Any] = lambda: None) -> None:
@@ -62,9 +63,8 @@ class FileLayer:
         raise StoppedHereError
 
     def _cut_power(self) -> None:
-        for _, undo in reversed(self._undo):
-            with contextlib.suppress(FileNotFoundError):
-                undo()
+        for name in reversed(self._names):
+            name.undo(self)
         for path, synced in self._unsynced.items():
             if path.is_file():
                 content = path.read_bytes()
@@ -76,20 +76,20 @@ class FileLayer:
         self._call("open")
         path = Path(file)
         if not path.exists():
-            self._undo.append((path.parent, path.unlink))
+            self._names.append(Name(path))
         return _File(self._real["open"](file, mode, *rest, **named), path, self)
 
     def _fsync(self, number: int) -> None:
         self._call("fsync")
         path = Path(os.readlink(f"/proc/self/fd/{number}"))
         if stat.S_ISDIR(os.fstat(number).st_mode):
-            self._undo = [one for one in self._undo if one[0] != path]
+            self._names = [name for name in self._names if name.path.parent != path]
         self._unsynced.pop(path, None)
 
     def _mkdir(self, path: Any, *rest: Any, **named: Any) -> None:
         self._call("mkdir")
         self._real["mkdir"](path, *rest, **named)
-        self._undo.append((Path(path).parent, lambda: shutil.rmtree(path)))
+        self._names.append(Name(Path(path)))
 
     def _rename(self, source: Any, target: Any) -> None:
         self._move("rename", Path(source), Path(target))
@@ -101,15 +101,19 @@ class FileLayer:
         self._call(name)
         before = target.read_bytes() if target.is_file() else None
         self._real[name](source, target)
-        if source in self._unsynced:
-            self._unsynced[target] = self._unsynced.pop(source)
+        self._follow(source, target)
+        self._names.append(Name(target, source, before))
 
-        def undo() -> None:
-            self._real["rename"](target, source)
-            if before is not None:
-                target.write_bytes(before)
+    def _follow(self, source: Path, target: Path) -> None:
+        """Take up that a file or folder, and all in it, has another path now."""
 
-        self._undo.append((target.parent, undo))
+        def follow(path: Path) -> Path:
+            inside = path == source or source in path.parents
+            return target / path.relative_to(source) if inside else path
+
+        self._unsynced = {follow(path): synced for path, synced in self._unsynced.items()}
+        for name in self._names:
+            name.path = follow(name.path)
 
     def _unlink(self, path: Any, **named: Any) -> None:
         self._call("unlink")
@@ -118,6 +122,32 @@ class FileLayer:
     def _rmdir(self, path: Any, **named: Any) -> None:
         self._call("rmdir")
         self._real["rmdir"](path, **named)
+
+
+@dataclass
+class Name:
+    """A name in a folder that was not synced since: a power cut undoes it."""
+
+    path: Path
+    source: Path | None = None
+    """what it was called before"""
+    before: bytes | None = None
+    """the file that had the name before"""
+
+    def undo(self, layer: FileLayer) -> None:
+        """Have the name lead where it led before."""
+        if not self.path.exists():
+            return
+        if self.source is not None:
+            path = self.path
+            os.rename(path, self.source)
+            layer._follow(path, self.source)
+            if self.before is not None:
+                path.write_bytes(self.before)
+        elif self.path.is_dir():
+            shutil.rmtree(self.path)
+        else:
+            self.path.unlink()
 
 
 class _File:
