@@ -143,16 +143,16 @@ def read_factors(factors: Factors, labels: Tensor, num_classes: int) -> SampleFa
     if not factors.on:
         return None
     tables = {"sigma": factors.sigma, "k": factors.k}
-    found = {name: torch.ones(len(labels), dtype=torch.float64) for name in tables}
+    values_of = {name: torch.ones(len(labels), dtype=torch.float64) for name in tables}
     for name, table in tables.items():
         if table and len(table) != num_classes:
             rule = f"{name} must have a factor for each of the {num_classes} classes"
             refuse("augment.factors", rule, len(table))
         if table:
-            found[name] = torch.tensor(table, dtype=torch.float64)[labels.cpu()]
+            values_of[name] = torch.tensor(table, dtype=torch.float64)[labels.cpu()]
     for name, values in _read_sample_factors(factors.samples, len(labels)).items():
-        found[name] = found[name] * values
-    return SampleFactors(**found)
+        values_of[name] *= values
+    return SampleFactors(**values_of)
 
 
 def _read_sample_factors(path: str | None, num: int) -> dict[str, Tensor]:
@@ -271,11 +271,11 @@ def build_pacer(augment: Augment, epochs: int, num_classes: int, num_samples: in
         "accuracy-hold": AccuracyHold,
         "confidence-match": ConfidenceMatch,
     }
-    given = {"goal": pace.goal, "since": pace.since}
+    settings = {"goal": pace.goal, "since": pace.since}
     return Pacer(
         SoftCrop("auto", "auto" if pace.find_k else 2.0),
         epochs,
-        rules[pace.rule](**{name: value for name, value in given.items() if value is not None}),
+        rules[pace.rule](**{name: value for name, value in settings.items() if value is not None}),
         by=pace.by,
         num={"all": None, "class": num_classes, "sample": num_samples}[pace.by],
         first=crop.sigma,
@@ -290,7 +290,7 @@ def build_pacer(augment: Augment, epochs: int, num_classes: int, num_samples: in
 def strength_of(pacer: Pacer, labels: Tensor) -> Strength:
     """Return what holds in the pacer's epoch, for training samples of these `labels` [N].
 
-    A class's sigma is that of each of its samples: draws know a sample's place alone.
+    A class's sigma is that of each of its samples: draws depend on a sample's index alone.
     """
     sigma = None if pacer.by == "all" else pacer.strengths
     if sigma is not None and pacer.by == "class":
@@ -303,12 +303,12 @@ def pacer_metrics(pacer: Pacer) -> dict[str, float]:
 
     Where there are many, a tenth is below `sigma_low` and a tenth above `sigma_high`.
     """
-    found = {"sigma": pacer.strength} | ({} if pacer.k is None else {"k": pacer.k})
+    metrics = {"sigma": pacer.strength} | ({} if pacer.k is None else {"k": pacer.k})
     if pacer.by != "all":
         ordered = pacer.strengths.sort().values
         tenth = len(ordered) // 10
-        found |= {"sigma_low": float(ordered[tenth]), "sigma_high": float(ordered[-1 - tenth])}
-    return found
+        metrics |= {"sigma_low": float(ordered[tenth]), "sigma_high": float(ordered[-1 - tenth])}
+    return metrics
 
 
 def at_strength(augment: Augment, strength: Strength) -> Augment:

@@ -54,7 +54,7 @@ class Steps(Dataset[B]):
     comes twice in a row, and an order lasts two epochs.
     """
 
-    by_epoch = False  # whether an epoch's samples are known only when the one before has ended
+    by_epoch = False  # whether an epoch's samples depend on the one before
     num_views = 1  # of each sample in a step
 
     def __init__(
@@ -65,8 +65,8 @@ class Steps(Dataset[B]):
         self._order: tuple[int, Tensor] = (-1, torch.empty(0))
         for size in (min(num, recipe.batch), num % recipe.batch or recipe.batch):
             if size < context.world_size * least:
-                some = "an image" if least == 1 else f"{least} images"
-                rule = f"each of the {context.world_size} processes must get {some} in every step"
+                images = "an image" if least == 1 else f"{least} images"
+                rule = f"each of the {context.world_size} processes must get {images} in every step"
                 got = f"a step of {size} images"
                 refuse("train", rule, got, "choose another batch or fewer processes")
 
@@ -78,13 +78,13 @@ class Steps(Dataset[B]):
 
     def index(self, step: int) -> Tensor:
         """Return the samples of a step in all processes; view v of one is v x num + its place."""
-        epoch, place = divmod(step, self.steps_per_epoch)
+        epoch, step_of_epoch = divmod(step, self.steps_per_epoch)
         if self._order[0] != epoch:
             order = epoch_order(self.num, self.recipe.seed, epoch // self.num_views)
             order = (order[:, None] + self.num * torch.arange(self.num_views)).flatten()
             views = torch.split(order, self.num)
             self._order = epoch, views[epoch % self.num_views]
-        start = place * self.recipe.batch
+        start = step_of_epoch * self.recipe.batch
         return self._order[1][start : start + self.recipe.batch]
 
     def known_from(self, first: int) -> range:
@@ -120,7 +120,7 @@ def _load_ahead(steps: Steps[B], numbers: range, workers: int) -> Iterator[B]:
     The traceback of what a worker raised holds the loader, so its workers would live on, and at
     exit Python would wait for them for ever.
     """
-    coming = iter(
+    loader = iter(
         DataLoader(
             steps,
             batch_size=None,
@@ -131,12 +131,12 @@ def _load_ahead(steps: Steps[B], numbers: range, workers: int) -> Iterator[B]:
         )
     )
     try:
-        yield from coming
+        yield from loader
     except Exception as broken:
         clear_frames(broken.__traceback__)
         raise
     finally:
-        del coming
+        del loader
 
 
 class Batch(NamedTuple):
@@ -145,7 +145,7 @@ class Batch(NamedTuple):
     step: int
     images: Tensor  # [B, C, H, W] uint8
     label: SoftLabel | MixedLabel
-    sample: Tensor  # [B] places in the training set
+    sample: Tensor  # [B] indices in the training set
     num_global: int  # images of this step in all processes, with those that cannot be read
     unreadable: tuple[str, ...] = ()  # files that were skipped, and why
 
@@ -236,7 +236,7 @@ class Batches(Steps[Batch]):
         label: Tensor | SoftLabel
         unreadable: tuple[str, ...] = ()
         sample = views % self.num
-        index, views = (send(places, source.labels.device) for places in (sample, views))
+        index, views = (send(index, source.labels.device) for index in (sample, views))
         key = DrawKey(self.recipe.seed, epoch, views)
         if isinstance(source, FolderImages) and isinstance(crop := transforms[0], WindowCrop):
             cut = source.windows(index, crop, key)  # decodes only what the windows show
@@ -302,7 +302,7 @@ def on_device(source: Source, device: torch.device) -> Source:
 
 
 class SkippedFiles:
-    """Every file that any process skipped, as "PATH: reason", with the first reason found."""
+    """Every file that any process skipped, as "PATH: reason", with the first reason."""
 
     def __init__(self, context: DistContext) -> None:
         self.context = context
@@ -316,11 +316,11 @@ class SkippedFiles:
     def share(self) -> list[str]:
         """Return what is new since the last time; all processes call this together."""
         parts, self._new = self.context.all_gather_object(sorted(self._new)), set()
-        known, new = {file.rpartition(": ")[0] for file in self.files}, []
+        paths, new = {file.rpartition(": ")[0] for file in self.files}, []
         for file in sorted(file for part in parts for file in part):
             path = file.rpartition(": ")[0]
-            if path not in known:
-                known.add(path)
+            if path not in paths:
+                paths.add(path)
                 new.append(file)
         self.files += new
         return new

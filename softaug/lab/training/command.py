@@ -155,8 +155,8 @@ def train_members(recipe: Recipe, options: RunOptions, console: Console) -> list
 
 def member_folders(folder: Path) -> list[Path]:
     """List the folders of an ensemble's networks in the order of their seeds."""
-    found = (path for path in folder.glob(f"{MEMBER}*") if path.is_dir())
-    return sorted(found, key=lambda path: (len(path.name), path.name))  # 10 after 9
+    folders = (path for path in folder.glob(f"{MEMBER}*") if path.is_dir())
+    return sorted(folders, key=lambda path: (len(path.name), path.name))  # 10 after 9
 
 
 USAGE = """usage: softaug train RECIPE [OPTIONS]

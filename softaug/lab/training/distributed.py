@@ -136,7 +136,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)  # Ctrl-C; what clusters and torchrun 
 class Interruption:
     """Whether the user or the machine wants this process to stop."""
 
-    asked = False
+    requested = False
 
 
 @contextmanager
@@ -148,9 +148,9 @@ def catch_signals() -> Iterator[Interruption]:
     interruption = Interruption()
 
     def note(number: int, frame: FrameType | None) -> None:
-        if interruption.asked and number == signal.SIGINT and "RANK" not in os.environ:
+        if interruption.requested and number == signal.SIGINT and "RANK" not in os.environ:
             raise KeyboardInterrupt
-        interruption.asked = True
+        interruption.requested = True
 
     with handle_signals(SIGNALS, note):
         yield interruption

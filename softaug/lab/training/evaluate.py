@@ -52,12 +52,12 @@ def predict_all(
     net.eval()
     num = len(source.labels)
     rank, world_size = (context.rank, context.world_size) if context else (0, 1)
-    first, last = (num * place // world_size for place in (rank, rank + 1))
+    first, last = (num * bound // world_size for bound in (rank, rank + 1))
     parts = chunks(source, workers, first, last)
-    mine = torch.cat([predict(net, images, precision) for images in parts])
-    everyone = mine.new_zeros(num, mine.shape[1])
-    everyone[first:last] = mine
-    return context.all_reduce(everyone) if context else everyone
+    logits = torch.cat([predict(net, images, precision) for images in parts])
+    gathered = logits.new_zeros(num, logits.shape[1])
+    gathered[first:last] = logits
+    return context.all_reduce(gathered) if context else gathered
 
 
 def chunks(
@@ -86,8 +86,8 @@ class Chunks(Dataset[Tensor]):
     def __len__(self) -> int:
         return len(self.parts)
 
-    def __getitem__(self, place: int) -> Tensor:
-        return self.source.fetch(self.parts[place].to(self.source.labels.device))
+    def __getitem__(self, index: int) -> Tensor:
+        return self.source.fetch(self.parts[index].to(self.source.labels.device))
 
 
 def workers_for(source: Source) -> int:

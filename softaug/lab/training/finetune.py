@@ -18,7 +18,7 @@ from softaug.lab.training import checkpoint
 from softaug.lab.training.checkpoint import CHECKPOINTS
 
 WRAPPERS = ("state_dict", "model")  # under which training scripts keep a network's weights
-LEAST_SHARE = 0.5  # of the numbers of a network without its classifier that must be found
+LEAST_SHARE = 0.5  # of the numbers of a network without its classifier that must be loaded
 MAX_LISTED = 4
 
 
@@ -62,20 +62,20 @@ def read_weights(weights: str, runs: Path | None = None) -> dict[str, Tensor]:
     file = find_weights_file(weights, runs)
     if file is None:
         return _download(weights)
-    found: Any
+    content: Any
     try:
         if file.suffix == ".safetensors":
             return safetensors.torch.load_file(file)
-        found = torch.load(file, map_location="cpu", weights_only=True)
+        content = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as broken:  # a damaged pickle ends in any error: IndexError, TypeError, ...
         rule = f"{file} must hold a state dict of tensors alone: nothing pickled is executed"
         _refuse(rule, f"{type(broken).__name__} {str(broken)[:200]}")
     for key in WRAPPERS:
-        if isinstance(found, Mapping) and isinstance(found.get(key), Mapping):
-            found = found[key]
-    if not isinstance(found, Mapping):
-        _refuse(f"{file} must hold a state dict", type(found).__name__)
-    return {str(key): value for key, value in found.items() if isinstance(value, Tensor)}
+        if isinstance(content, Mapping) and isinstance(content.get(key), Mapping):
+            content = content[key]
+    if not isinstance(content, Mapping):
+        _refuse(f"{file} must hold a state dict", type(content).__name__)
+    return {str(key): value for key, value in content.items() if isinstance(value, Tensor)}
 
 
 def _download(weights: str) -> dict[str, Tensor]:
@@ -86,9 +86,9 @@ def _download(weights: str) -> dict[str, Tensor]:
             net = import_timm("finetune").create_model(tag, pretrained=True)
             state, normalize = net.state_dict(), net.pretrained_cfg
         else:
-            found = import_module("torchvision.models").get_weight(tag)
-            state = found.get_state_dict(check_hash=True, weights_only=True)
-            normalize = vars(found.transforms())
+            entry = import_module("torchvision.models").get_weight(tag)
+            state = entry.get_state_dict(check_hash=True, weights_only=True)
+            normalize = vars(entry.transforms())
     except Exception as failed:  # each hub, and each of its transports, has errors of its own
         remedy = "where the hub cannot be reached, get the file elsewhere and give its path"
         reason = (str(failed) or type(failed).__name__).splitlines()[0]
@@ -99,7 +99,7 @@ def _download(weights: str) -> dict[str, Tensor]:
 
 
 class LoadReport(NamedTuple):
-    """Which tensors of a network were loaded, which were not, and which found no place."""
+    """Which tensors of a network were loaded, which were not, and which have no counterpart."""
 
     loaded: list[str]
     new: list[str]
@@ -145,9 +145,9 @@ def _match_keys(tensors: Mapping[str, Tensor], wanted: Mapping[str, Any]) -> dic
     """Return the key in `tensors` of each wanted name: all have the one prefix that most have."""
     prefixes = Counter[str]()
     for key in tensors:
-        cuts = (-1, *(place for place, char in enumerate(key) if char == "."))
+        cuts = (-1, *(position for position, char in enumerate(key) if char == "."))
         prefixes.update(key[: cut + 1] for cut in cuts if key[cut + 1 :] in wanted)
-    prefix = max(prefixes, key=lambda one: (prefixes[one], -len(one)), default="")
+    prefix = max(prefixes, key=lambda key: (prefixes[key], -len(key)), default="")
     return {name: prefix + name for name in wanted if prefix + name in tensors}
 
 
@@ -157,10 +157,10 @@ def take_normalization(normalize: nn.Module, tensors: dict[str, Tensor]) -> bool
     A network then sees images as it did where its weights were trained.
     """
     keys = _match_keys(tensors, {f"normalize.{name}": None for name in ("mean", "sd")})
-    found = {name.removeprefix("normalize."): tensors.pop(key) for name, key in keys.items()}
-    if len(found) == 2:
-        normalize.load_state_dict(found)
-    return len(found) == 2
+    statistics = {name.removeprefix("normalize."): tensors.pop(key) for name, key in keys.items()}
+    if len(statistics) == 2:
+        normalize.load_state_dict(statistics)
+    return len(statistics) == 2
 
 
 def lr_scales(net: nn.Module, decay: float) -> dict[str, float]:
@@ -179,14 +179,14 @@ def lr_scales(net: nn.Module, decay: float) -> dict[str, float]:
     names = [name for name, _ in net.named_parameters()]
     layers, layer, last = dict[str, int](), 0, ""
     for name in names:
-        block = next((one for one in blocks if name.startswith(one)), "")
+        block = next(filter(name.startswith, blocks), "")
         if block and block != last and not name.startswith(head):
             layer, last = layer + 1, block
         layers[name] = layer
     total = layer + 1
-    after = max((place for place, name in enumerate(names) if name.startswith(last)), default=-1)
-    for place, name in enumerate(names):
-        if name.startswith(head) or (last and place > after):
+    after = max((index for index, name in enumerate(names) if name.startswith(last)), default=-1)
+    for index, name in enumerate(names):
+        if name.startswith(head) or (last and index > after):
             layers[name] = total
     return {name: decay ** (total - layer) for name, layer in layers.items()}
 

@@ -1,4 +1,4 @@
-"""A recipe for any folder of classes: what to train on it where nothing else is said."""
+"""A recipe for any folder of classes: the defaults of `softaug train FOLDER`."""
 
 import re
 from pathlib import Path
@@ -34,8 +34,8 @@ SHORT_EPOCHS, NEAR, FAR = 20, 0.05, 0.1
 
 def is_folder(name: str) -> bool:
     """Whether `softaug train NAME` is about a folder, not a recipe of that name."""
-    known = (entry.recipe.name for entry in entries())
-    return Path(name.removeprefix(FOLDER)).is_dir() and name not in known
+    names = (entry.recipe.name for entry in entries())
+    return Path(name.removeprefix(FOLDER)).is_dir() and name not in names
 
 
 def choose_recipe(name: str, console: Console) -> Recipe:
@@ -46,13 +46,13 @@ def choose_recipe(name: str, console: Console) -> Recipe:
     data, sizes = open_folder(path, size=SMALL), list[tuple[int, int]]()
     for source in (data.train, data.test):
         if isinstance(source, FolderImages):
-            found, errors = read_sizes(source, console)
+            source_sizes, errors = read_sizes(source, console)
             if errors:
                 got = f"{len(errors)} that cannot: {format_list(errors)}"
                 refuse(
                     "train", f"files of {path} must be images that can be read", got, "remove them"
                 )
-            sizes += found
+            sizes += source_sizes
     edge, test_share = short_edge(sizes), 0.0 if data.test is not None else TEST_SHARE
     num = round(len(data.train.labels) * (1 - test_share))
     epochs = min(max(round(TOTAL / num), EPOCHS[0]), EPOCHS[1])

@@ -1,4 +1,4 @@
-"""The linear probe: how well a linear layer tells classes apart by features that stay as they are.
+"""The linear probe: how well a linear layer separates classes by features that stay as they are.
 
 Its order and crops are functions of the recipe's seed, epoch and sample, like all draws.
 """
@@ -68,7 +68,7 @@ class ProbeBatch(NamedTuple):
     """Images or features of a step, with the samples that they are of."""
 
     inputs: Tensor  # [B, C, H, W] uint8, or [B, D]
-    sample: Tensor  # [B] places in the training set
+    sample: Tensor  # [B] indices in the training set
     unreadable: tuple[str, ...] = ()  # always none: a file that cannot be read is refused
 
 

@@ -73,10 +73,10 @@ class MetricBuffer:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def add(self, step: int, sample: Tensor, found: Losses) -> None:
-        """Add what a step found of this process's samples [B]."""
-        losses = found.losses.detach().float().expand_as(found.metric)
-        table = torch.stack([losses, found.metric.float()], dim=1)  # [B, 2]
+    def add(self, step: int, sample: Tensor, step_losses: Losses) -> None:
+        """Add the losses of a step's samples [B] in this process."""
+        losses = step_losses.losses.detach().float().expand_as(step_losses.metric)
+        table = torch.stack([losses, step_losses.metric.float()], dim=1)  # [B, 2]
         self._entries.append((step, sample, table))
 
     def flush(
@@ -88,9 +88,9 @@ class MetricBuffer:
         loss that is not finite is an error.
         """
         entries, self._entries = self._entries, []
-        found = torch.cat([table for *_, table in entries]).cpu().double()
+        rows = torch.cat([table for *_, table in entries]).cpu().double()
         sizes = [len(table) for *_, table in entries]
-        sums = [part.sum(0) for part in found.split(sizes)]  # type: ignore[no-untyped-call]
+        sums = [part.sum(0) for part in rows.split(sizes)]  # type: ignore[no-untyped-call]
         rows = torch.stack([*sums, torch.tensor([float(stop), seconds]).double()])
         numbers = torch.tensor([*sizes, 0]).double()
         rows = self.context.all_reduce(torch.cat([rows, numbers[:, None]], dim=1))
@@ -150,7 +150,7 @@ class MetricLogger:
             self._add_events(row)
 
     def log(self, row: dict[str, Any]) -> None:
-        """Write a row; it has a `step`, and may have a `warning` in words."""
+        """Write a row; it has a `step`, and may have a `warning`."""
         with self._path.open("a") as file:
             file.write(json.dumps(row) + "\n")
             file.flush()

@@ -64,9 +64,11 @@ def build_optimizer(
     }
     if optim.betas is not None and "betas" not in taken:
         refuse("optim", f"{optim.name} has no betas", optim.betas, "leave them out")
-    given = {name: settings[name] for name in settings.keys() & taken if settings[name] is not None}
+    arguments = {n: v for n, v in settings.items() if n in taken and v is not None}
     try:
-        return kinds[optim.name](_param_groups(net, has_fixed_lr, lr_scale), lr=optim.lr, **given)  # type: ignore[call-arg]
+        return kinds[optim.name](
+            _param_groups(net, has_fixed_lr, lr_scale), lr=optim.lr, **arguments
+        )  # type: ignore[call-arg]
     except (ValueError, TypeError) as refused:
         remedy = "choose another optimizer, such as SGD or AdamW"
         refuse("optim", f"{optim.name} must be able to train this network", refused, remedy)
@@ -86,7 +88,7 @@ def _param_groups(
 
 
 def load_optimizer_state(optimizer: Optimizer, state: Mapping[str, Any]) -> None:
-    """Load a state dict that was kept as tensors and JSON, whose keys are all text."""
+    """Load a state dict that was saved as tensors and JSON, whose keys are all text."""
     numbered = {int(number): values for number, values in state.get("state", {}).items()}
     optimizer.load_state_dict({"state": numbered, "param_groups": state["param_groups"]})
     for param, values in optimizer.state.items():

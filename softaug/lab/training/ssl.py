@@ -84,12 +84,12 @@ class SelfSupervised(Task["PairBatch"]):
         """Measure the error of the nearest neighbors among the training images, unaugmented."""
         backbone, precision = net.get_submodule("backbone"), self.recipe.compute.precision
         train, measured = self.data.train, self.data.measured
-        known, asked = (
+        train_features, features = (
             predict_all(backbone, source, precision, self.context, self.workers)
             for source in (train, measured)
         )
         k = min(NUM_NEIGHBORS, len(train.labels))
-        accuracy = knn_accuracy(known, train.labels, asked, measured.labels, k=k)
+        accuracy = knn_accuracy(train_features, train.labels, features, measured.labels, k=k)
         return {"knn_error": 1 - float(accuracy)}
 
     def has_fixed_lr(self, name: str) -> bool:
@@ -125,13 +125,13 @@ class PairBatch(NamedTuple):
     """What one process gets of a step."""
 
     views: Views  # of uint8 images, with the box of each in its image
-    sample: Tensor  # [B] places in the training set
+    sample: Tensor  # [B] indices in the training set
     num_global: int  # pairs of this step in all processes
     unreadable: tuple[str, ...] = ()  # always none: a file that cannot be read is refused
 
 
 class PairBatches(Steps[PairBatch]):
-    """`batches[step]` is a pure function of the recipe, the step and the process's place."""
+    """`batches[step]` is a pure function of the recipe, the step and the process's rank."""
 
     recipe: PretrainRecipe
 

@@ -112,10 +112,10 @@ class Task(ABC, Generic[B]):
 
     @abstractmethod
     def describe(self, metric: float) -> str:
-        """Put the mean of the train metric into words."""
+        """Describe the mean of the train metric."""
 
     def warn(self, metric: float) -> str:
-        """Warn about an epoch by its train metric; mostly no words."""
+        """Return a warning about an epoch by its train metric; mostly empty."""
         return ""
 
     def warnings(self) -> list[str]:
@@ -124,7 +124,7 @@ class Task(ABC, Generic[B]):
 
 
 class StoppedError(Exception):
-    """The run was asked to stop and has saved where it stands."""
+    """The run was interrupted and has saved its state."""
 
 
 class Trainer:
@@ -187,16 +187,16 @@ class Trainer:
             progress(self.console, total, "images", self._images_seen()) as show,
             profile_steps(trace / TRACE if trace else None) as profiler,
         ):
-            coming = stream(self.batches, self.step, self.task.workers)
+            loader = stream(self.batches, self.step, self.task.workers)
             self._since, self._shown = time.perf_counter(), time.monotonic()
             try:
                 while self.step < len(self.batches):
-                    self.train_step(next(coming))
+                    self.train_step(next(loader))
                     if profiler is not None:
                         profiler.step()
                     self._after_step(interruption, show)
             finally:
-                del coming  # ends the workers now: at exit Python would wait for them for ever
+                del loader  # ends the workers now: at exit Python would wait for them for ever
 
     def train_step(self, batch: Any) -> None:
         """Take one step against the gradient of the batch's mean loss."""
@@ -205,10 +205,10 @@ class Trainer:
             lr = self.config.optim.lr if group["fixed_lr"] else self.learning_rates[self.step]
             group["lr"] = lr * group.get("lr_scale", 1.0)  # absent in earlier checkpoints
         self.task.set_train_mode()
-        found = self.task.loss(batch)
+        losses = self.task.loss(batch)
         self.optimizer.zero_grad()
         # Processes average their gradients: sum / num * world_size is the mean over all of them.
-        mean = found.losses.sum() * (self.context.world_size / found.num)
+        mean = losses.losses.sum() * (self.context.world_size / losses.num)
         self.scaler.scale(mean).backward()  # type: ignore[no-untyped-call]
         if self.config.optim.clip_norm is not None:
             self.scaler.unscale_(self.optimizer)
@@ -218,7 +218,7 @@ class Trainer:
         if self.ema is not None:
             self.ema.update_parameters(self.net)
         self.skipped.note(batch.unreadable)
-        self.buffer.add(self.step, batch.sample, found)
+        self.buffer.add(self.step, batch.sample, losses)
         self.step += 1
 
     def state_dict(self) -> dict[str, Any]:
@@ -318,10 +318,10 @@ class Trainer:
         ends_epoch = self.step % self.batches.steps_per_epoch == 0
         save_due = every is not None and self.step % every == 0
         # Several processes must agree on the step first.
-        stop_now = self.context.world_size == 1 and interruption.asked
+        stop_now = self.context.world_size == 1 and interruption.requested
         if not (ends_epoch or save_due or stop_now or len(self.buffer) >= self.log_interval):
             return
-        stop = self._flush(interruption.asked)
+        stop = self._flush(interruption.requested)
         quiet = not self.console.is_terminal and time.monotonic() - self._shown < LINE_SECONDS
         if ends_epoch or not quiet:
             show(self._images_seen(), self._progress_note())
@@ -426,12 +426,12 @@ class Trainer:
 
     @cached_property
     def fingerprint(self) -> dict[str, Any]:
-        """What tells these images from others."""
+        """What identifies these images."""
         return fingerprint(self.data)
 
     def _images_seen(self) -> int:
-        epoch, place = divmod(self.step, self.batches.steps_per_epoch)
-        return epoch * self.batches.num + min(place * self.config.batch, self.batches.num)
+        epoch, step = divmod(self.step, self.batches.steps_per_epoch)
+        return epoch * self.batches.num + min(step * self.config.batch, self.batches.num)
 
     def _progress_note(self) -> str:
         epoch = -(-self.step // self.batches.steps_per_epoch)
