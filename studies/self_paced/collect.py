@@ -37,7 +37,6 @@ from studies.collect import (
     ERROR,
     HIDDEN,
     IMAGES,
-    MAIN_MEASURES,
     NLL,
     PAGES,
     Measure,
@@ -213,7 +212,6 @@ def main() -> None:
     rules, goals = rule_arms(values), make_goals(values)
     put_between_markers(make_headline(values), README, "headline")
     put_between_markers(goals, PAGE, "goals")
-    put_between_markers(means(values, rules, MAIN_MEASURES), PAGE, "rules")
     default = HEADLINE_SETTING.recipe(PACED)
     others = {arm: (name, default) for arm, name in rules.items() if arm in OTHER_ARMS}
     against = {"the hard crop": HARD, "sigma 0.1, k 1": MILD, "the paper's sigma 0.3, k 2": FAR}
