@@ -74,10 +74,6 @@ def load_run(
     """
     recipe = read_run_recipe(folder, who)
     newest = load_newest(folder, who)
-    identity = newest.state.get("run")  # absent in checkpoints of 0.1
-    if identity and identity["recipe_sha256"] != hash_recipe(read_values(folder / RECIPE, who)):
-        rule = f"{RECIPE} must be that of the checkpoints in {folder}"
-        refuse(who, rule, "another", "put back what was there")
     data = load_data(recipe, data_dir)
     if not fits_fingerprint(newest.state.get("data", {}), data):
         remedy = "restore recipe.json and the images, or train again"
@@ -115,7 +111,7 @@ def read_run_recipe(folder: Path, who: str = "evaluate") -> AnyRecipe:
 
 
 def load_newest(folder: Path, who: str) -> checkpoint.Checkpoint:
-    """Load the newest checkpoint that is whole."""
+    """Load the newest checkpoint that is whole; the run's recipe must be that of it."""
     folders = checkpoint.steps(folder / CHECKPOINTS)
     if not folders:
         remedy = f"`softaug train {folder / RECIPE} --out {folder}` goes on with it"
@@ -123,6 +119,10 @@ def load_newest(folder: Path, who: str) -> checkpoint.Checkpoint:
     newest, damages = checkpoint.newest_whole(folder / CHECKPOINTS)
     if newest is None:
         refuse(who, f"a checkpoint in {folders[0].parent} must be whole", "; ".join(damages))
+    identity = newest.state.get("run")  # absent in checkpoints of 0.1
+    if identity and identity["recipe_sha256"] != hash_recipe(read_values(folder / RECIPE, who)):
+        rule = f"{RECIPE} must be that of the checkpoints in {folder}"
+        refuse(who, rule, "another", "put back what was there")
     return newest
 
 

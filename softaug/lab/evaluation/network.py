@@ -8,7 +8,6 @@ probs = net.predict(images)                         # [B, C], after temperature 
 net.class_names[probs[0].argmax()]
 """
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,13 +21,12 @@ from softaug.lab.data.datasets import name_classes
 from softaug.lab.data.folder import read_image
 from softaug.lab.evaluation.evaluate import EVALUATION
 from softaug.lab.evaluation.features import PROBE, read_probe
-from softaug.lab.evaluation.load_run import load_newest, load_state, read_run_recipe
+from softaug.lab.evaluation.load_run import load_newest, load_state, read_run_recipe, runs_in
 from softaug.lab.io import read_json
 from softaug.lab.models.backbone import Normalize, feature_extractor, with_normalization
 from softaug.lab.models.registry import create
 from softaug.lab.recipes.config import AnyRecipe, Recipe
 from softaug.lab.training import checkpoint
-from softaug.lab.training.command import member_folders
 from softaug.lab.training.setup import choose_device, describe_images, load_data
 from softaug.metrics import apply_temperature
 
@@ -36,7 +34,7 @@ WHO = "load_run"
 
 
 class TrainedNetwork(nn.Module):
-    """Logits [B, C] of uint8 images [B, 3, H, W]; the network inside is `network`."""
+    """Logits [B, C] in float32 of uint8 images [B, 3, H, W]; the network inside is `network`."""
 
     def __init__(
         self,
@@ -93,15 +91,15 @@ def load_run(
     of versions before 0.2, which saved no class names: then the data set must be in `data_dir`.
     """
     folder = Path(path).expanduser()
-    if members := member_folders(folder):
-        refuse(
-            WHO, "path must be of one network", f"{len(members)} in {path}", f"name {members[0]}"
-        )
+    first, *others = runs_in(folder)
+    if first != folder:
+        got = f"{1 + len(others)} in {path}"
+        refuse(WHO, "path must be of one network", got, f"name {first}")
     recipe = read_run_recipe(folder, WHO)
     found = load_newest(folder, WHO)
     about = found.state.get("images") or _describe_images(recipe, data_dir)
     part = "ema" if "ema" in found.state else "model"
-    sha256 = json.loads((found.path / checkpoint.MANIFEST).read_text())[f"{part}.safetensors"]
+    sha256 = found.sha256[f"{part}{checkpoint.TENSORS}"]
     normalize = Normalize([0.0] * 3, [1.0] * 3)
     network = create(recipe.model, len(about["class_names"]))
     if isinstance(recipe, Recipe):
