@@ -123,13 +123,20 @@ def test_no_step_of_the_next_epoch_is_made_before_this_one_ends():
     assert batches(tiny()).known_from(1) == range(1, 2 * STEPS)
 
 
-def test_a_run_begun_before_recipes_had_a_pace_goes_on(tmp_path, monkeypatch):
-    folder = crashed(tmp_path / "old", monkeypatch, STEPS + 1)
-    recipe = json.loads((folder / "recipe.json").read_text())
-    del recipe["augment"]["pace"]
-    (folder / "recipe.json").write_text(json.dumps(recipe))
-    _, said = run(tiny(), folder)
-    assert f"going on from step {STEPS}" in said
+def test_a_run_finished_before_recipes_had_a_pace_and_runs_an_identity_is_known(tmp_path):
+    run(tiny(), tmp_path)
+    (tmp_path / "run.json").unlink()
+    recipe = json.loads((tmp_path / "recipe.json").read_text())
+    result = json.loads((tmp_path / "result.json").read_text())
+    for values in (recipe, result["recipe"]):
+        del values["augment"]["pace"]
+    for name in ("run_id", "recipe_sha256", "sha256"):
+        del result[name]
+    (tmp_path / "recipe.json").write_text(json.dumps(recipe))
+    (tmp_path / "result.json").write_text(json.dumps(result))
+    again, said = run(tiny(), tmp_path)
+    assert "is finished" in said
+    assert again["error"] == result["error"]
 
 
 def test_the_checkpoint_holds_the_pacer(unbroken):

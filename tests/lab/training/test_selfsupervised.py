@@ -14,6 +14,7 @@ from tiny_runs import BARLOW, rows, run, tiny_pairs, weights
 from softaug import DrawKey, pair_weight
 from softaug.lab.models.ssl import SimSiam, barlow_twins_loss, feature_std, simsiam_loss
 from softaug.lab.recipes import PretrainRecipe, SimSiamSpec, entries
+from softaug.lab.schema import Result, read
 from softaug.lab.training import ssl as selfsupervised
 from softaug.lab.training.distributed import DistContext
 from softaug.lab.training.setup import load_data
@@ -237,4 +238,4 @@ def test_the_result_holds_the_recipe_and_it_comes_back(unbroken):
     assert json.loads((folder / "recipe.json").read_text()) == result["recipe"]
     again, said = run(tiny_pairs(), folder)
     assert "is finished" in said
-    assert again == json.loads((folder / "result.json").read_text())
+    assert again == read(folder / "result.json", Result).model_dump(exclude_unset=True)

@@ -121,7 +121,8 @@ def test_another_optimizer_trains_a_run_and_survives_a_crash(tmp_path):
     run(recipe, tmp_path / "whole")
     state = checkpoint.steps(tmp_path / "whole" / "checkpoints")[0]
     shutil.copytree(state, tmp_path / "again" / "checkpoints" / state.name)
-    shutil.copy(tmp_path / "whole" / "recipe.json", tmp_path / "again")
+    for name in ("recipe.json", "run.json"):
+        shutil.copy(tmp_path / "whole" / name, tmp_path / "again")
     _, said = run(recipe, tmp_path / "again")
     assert "going on from step 3 of 6" in said
     assert weights(tmp_path / "again") == weights(tmp_path / "whole")
