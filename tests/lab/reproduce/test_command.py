@@ -274,10 +274,22 @@ def test_a_second_ctrl_c_while_runs_save_writes_nothing_but_results(tmp_path, ru
     assert not (tmp_path / "table9.md").exists()
 
 
+def test_a_trial_of_a_study_is_labeled_as_one_and_prints_no_verdicts(tmp_path, runner, monkeypatch):
+    runner(done)
+    monkeypatch.setattr(grid, "compare_runs", lambda *_: None)
+    monkeypatch.setattr(grid, "print_findings", None)  # calling it would fail
+    report = Mock(side_effect=lambda file, *_: file)
+    monkeypatch.setattr(grid, "write_report", report)
+    small(tmp_path, "where-it-pays")
+    folders = [call.args[0].parent.name for call in report.call_args_list]
+    assert folders == ["where-it-pays-trial-0", "where-it-pays-trial-1"]
+    assert report.call_args.args[1].startswith("Trial run, no evidence: ")
+
+
 def test_the_demo_trains_evaluates_compares_and_names_its_page(tmp_path, monkeypatch, said):
     names = {f"{arm} crop": f"digits-resnet8-{arm}" for arm in ("hard", "soft")}
     study = PaperTable("demo", "Tiny", study_rows("Digits", names), num_seeds=1, compare=True)
-    plan = make_plan([study], "smoke", tmp_path, None)
+    plan = replace(make_plan([study], "smoke", tmp_path, None), scale="cpu")
     monkeypatch.setattr(command, "make_plan", lambda *_, **__: plan)
     options = GridOptions(device="cpu", draws=1)
     monkeypatch.setattr(
@@ -292,7 +304,7 @@ def test_the_demo_trains_evaluates_compares_and_names_its_page(tmp_path, monkeyp
         assert line in said.getvalue()
     (_, title, (crops,)) = report.call_args.args
     assert title == "Tiny"
-    assert re.search(r"'soft crop' is trained on.* 0, visible \d+ %: target 0\.\d\d; ", crops.alt)
+    assert re.search(r"“soft crop” is trained on.* 0, visible \d+ %: target 0\.\d\d; ", crops.alt)
     assert len(figure_files(crops)) == 2
     table = read(tmp_path / "demo.json")
     assert table["complete"]
