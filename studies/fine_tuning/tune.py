@@ -1,6 +1,6 @@
 """Choose the settings of each arm on held-out training images, a few trials each.
 
-    python -m studies.fine_tuning.tune RUNS
+    python -m studies.fine_tuning.tune RUNS [cifar10 imagenette]
 
 RUNS holds the pretrained run, and takes the trials. Each arm tries both learning rates with its
 first strength, then its second strength with the better one. Writes tuning.json.
@@ -75,9 +75,12 @@ def main() -> None:
     """Tune the hard crop first: smoothed labels take its crop."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", type=Path)
-    runs = parser.parse_args().runs
-    rows: list[dict[str, Any]] = []
-    for data, (setting, crops) in CROPS.items():
+    parser.add_argument("data", nargs="*", default=list(CROPS))
+    chosen = parser.parse_args()
+    runs, rows = chosen.runs, json.loads(KEPT.read_text()) if KEPT.exists() else []
+    rows = [row for row in rows if row["data"] not in chosen.data]
+    for data in chosen.data:
+        setting, crops = CROPS[data]
         hard = tune_arm(runs, data, "hard", setting, crops, {})
         crop = {setting: choose(hard)[setting]}
         rows += hard
