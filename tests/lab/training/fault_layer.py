@@ -47,6 +47,11 @@ class FileLayer:
         if self.how == "power" and self.at is not None:
             self._cut_power()
 
+    def install(self) -> None:
+        """Stand before the system's calls until the process ends."""
+        self._installed = self.installed()  # as long as the layer holds it, it stays
+        self._installed.__enter__()
+
     def _call(self, name: str, half: Callable[[], Any] = lambda: None) -> None:
         """Count a call; at the chosen one do `half` of it and end."""
         number = len(self.calls)
