@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test check format lint types bench smoke campaign docs clean
+.PHONY: demo test check format lint types bench smoke campaign locked docs clean
 
 demo: $(VENV)/.installed-lab  ## train hard and soft crops on clothes, say what each gained, write a page in softaug-demo
 	$(RUN)/softaug demo
@@ -34,6 +34,10 @@ BUDGET ?= 60
 SEED ?= 0
 campaign: $(VENV)/.installed-dev  ## signals, damage, faults, API calls, hostile files; BUDGET=60 minutes, SEED=0
 	$(RUN)/python -m campaign --budget $(BUDGET) --seed $(SEED)
+
+locked: $(RUN)/python  ## install the lab with the hash of every download checked (Linux)
+	$(RUN)/python -m pip install --require-hashes --no-deps --requirement requirements-lab.txt
+	$(RUN)/python -m pip install --no-deps --no-build-isolation --editable .
 
 docs: $(VENV)/.installed-docs  ## the site with search and reference, into site/; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --strict --quiet

@@ -144,7 +144,7 @@ def judge_done(bench: SimpleNamespace, run: Path) -> str:
     if result != expected:
         return f"the result is {result}, was {expected}"
     try:
-        evaluation = schema.read(run / "evaluation.json", schema.Evaluation)
+        evaluation = schema.read_evaluation(run / "evaluation.json")
     except (ValueError, OSError) as refused:
         return "" if names(refused, run) else f"unnamed: {refused}"
     whole = schema.read(bench.folder / "done" / "evaluation.json", schema.Evaluation)

@@ -100,8 +100,8 @@ def failing_call(bench: SimpleNamespace, name: str, draw: random.Random, folder:
     """Have one call of saving fail, for one of several reasons."""
     at = draw.randint(0, 120)
     error = draw.choice((errno.ENOSPC, errno.EIO, errno.EROFS, errno.EMFILE, errno.EDQUOT))
-    hook = lambda: FileLayer(at, "fail", error).installed().__enter__()  # noqa: E731
-    codes = wait(start(bench.kinds[name], folder / "run", hook))
+    layer = FileLayer(at, "fail", error)
+    codes = wait(start(bench.kinds[name], folder / "run", layer.install))
     return judge(bench, name, folder / "run", codes)
 
 

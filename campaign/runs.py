@@ -197,7 +197,7 @@ class SignalLayer(FileLayer):
 
 def signal_in_call(at: int, number: int, note: Hook) -> Hook:
     """Return a hook: a signal in a file call of that number."""
-    return lambda: SignalLayer(at, number, note).installed().__enter__()
+    return SignalLayer(at, number, note).install
 
 
 def signal_at_step(at: int, number: int, note: Hook) -> Hook:

@@ -72,6 +72,20 @@ def test_the_page_on_other_libraries_names_every_example_and_the_pinned_versions
     assert tested <= set(pins)
 
 
+def test_the_locked_versions_are_the_pinned_ones():
+    pattern = r"^([\w.-]+)==(\S+)"
+    pinned, locked = (
+        {(re.sub(r"[-_.]+", "-", name).lower(), version) for name, version in pairs}
+        for pairs in (
+            re.findall(pattern, (ROOT / file).read_text(), re.MULTILINE)
+            for file in ("constraints.txt", "requirements-lab.txt")
+        )
+    )
+    names = {name for name, _ in pinned}
+    assert len(locked) > 60
+    assert {pair for pair in locked if pair[0] in names} <= pinned
+
+
 def test_paths_and_commands_that_are_named_exist():
     for path in [*ROOT.glob("softaug/**/*.py"), *ROOT.glob("benchmarks/*.py")]:
         for name in re.findall(r"\b(docs/[\w/.-]+\.md)", path.read_text()):

@@ -20,6 +20,7 @@ from softaug.checks import refuse
 from softaug.lab.io import read_json, write_json
 
 SCHEMA_VERSION: Literal[3] = 3
+RUN = "run.json"
 SEAL = "sha256"  # the key of a file's sha256; files of 0.1 have none
 _CONFIG = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -431,6 +432,7 @@ class Member(Record):
     """A trained network: one, or several in an ensemble."""
 
     folder: str
+    run_id: str | None = None  # as in its run.json; absent in evaluations of 0.1
     seed: Count
     step: Count
     num_steps: Count
@@ -498,6 +500,18 @@ class Evaluation(ResultFile):
         most = max((len(level.images) for level in occluded), default=0)
         _need(most <= len(whole), "occluded images must be the first of the whole ones", most)
         return self
+
+
+def read_evaluation(path: Path) -> Evaluation:
+    """Read an evaluation.json; refuse that of another run than the run.json beside it is of."""
+    evaluation, run = read(path, Evaluation), path.with_name(RUN)
+    ids = [member.run_id for member in evaluation.members]
+    if run.exists() and len(ids) == 1 and ids[0] is not None:
+        run_id = read(run, RunIdentity).run_id
+        remedy = Evaluation.remedy.format(folder=path.parent)
+        if ids[0] != run_id:
+            refuse(str(path), f"the file must be of the run {run_id}", f"that of {ids[0]}", remedy)
+    return evaluation
 
 
 def _need_calibration(specs: Sequence[MetricSpec], evaluation: Evaluation) -> None:

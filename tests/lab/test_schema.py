@@ -146,3 +146,16 @@ def test_metrics_rows_hold_numbers_by_name():
     row = schema.MetricsRow(**content)
     assert row.numbers == {"lr": 0.1, "test_error": 1.0}
     assert row.model_dump() == content
+
+
+def test_an_evaluation_of_another_run_than_the_one_beside_it_is_refused(tmp_path):
+    member = factories.make_member().model_copy(update={"run_id": "a" * 32})
+    evaluation = factories.make_evaluation().model_copy(update={"members": [member]})
+    path = factories.save(evaluation, tmp_path / "evaluation.json")
+    for letter in "ab":
+        identity = schema.RunIdentity(run_id=letter * 32, recipe_sha256="0" * 64)
+        factories.save(identity, tmp_path / "run.json")
+        if letter == "a":
+            assert schema.read_evaluation(path).members == [member]
+    with pytest.raises(ValueError, match=r"evaluation.json: the file must be of the run bbb.*aaa"):
+        schema.read_evaluation(path)

@@ -62,7 +62,7 @@ def read_evaluation(folder: Path) -> schema.Evaluation:
     if not path.is_file():
         got = f"no {EVALUATION}" if folder.is_dir() else "no such folder"
         refuse("compare", f"{folder} must be evaluated", got, f"run `softaug evaluate {folder}`")
-    return schema.read(path, schema.Evaluation)
+    return schema.read_evaluation(path)
 
 
 def read_predictions(folder: Path, evaluation: schema.Evaluation) -> dict[str, Tensor]:

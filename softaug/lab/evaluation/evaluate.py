@@ -229,7 +229,7 @@ def _check_out(out: Path, members: Sequence[TrainedRun]) -> None:
         return
     folders, weights = ["what cannot be read"], [""]
     with suppress(ValueError):
-        there = schema.read(out / EVALUATION, schema.Evaluation).members
+        there = schema.read_evaluation(out / EVALUATION).members
         folders = sorted(str(Path(member.folder).absolute()) for member in there)
         weights = sorted(member.weights_sha256 for member in there)
     ours = sorted(str(member.folder.absolute()) for member in members)
@@ -456,6 +456,7 @@ def _training_metrics(members: Sequence[TrainedRun]) -> dict[str, float]:
 def _describe_member(run: TrainedRun) -> schema.Member:
     return schema.Member(
         folder=format_path(run.folder),
+        run_id=run.run_id,
         seed=run.recipe.seed,
         step=run.step,
         num_steps=run.num_steps,

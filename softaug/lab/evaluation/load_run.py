@@ -37,6 +37,7 @@ class TrainedRun(NamedTuple):
     num_steps: int  # of the whole training
     weights_sha256: str
     rows: list[dict[str, Any]]  # of metrics.jsonl
+    run_id: str | None
 
     def predict(self, images: Tensor) -> Tensor:
         """Predict logits of uint8 images, [B, C] float32 where the network is."""
@@ -95,10 +96,11 @@ def load_run(
         backbone = net.get_submodule("backbone")
         net = add_probe(backbone, recipe, data, folder, sha256, quiet).eval()
     num_steps = recipe.epochs * steps_per_epoch(len(data.train.labels), recipe)
+    run_id = identity["run_id"] if identity else None
     step, rows = newest.state["step"], newest.state.get("rows")
     if rows is None:  # in a checkpoint of 0.1
         rows = [row for row in read_metrics(folder) if row["step"] <= step]
-    return TrainedRun(folder, recipe, data, net, step, num_steps, sha256, rows)
+    return TrainedRun(folder, recipe, data, net, step, num_steps, sha256, rows, run_id)
 
 
 def read_run_recipe(folder: Path, who: str = "evaluate") -> AnyRecipe:

@@ -78,7 +78,7 @@ def print_findings(file: Path, console: Console) -> None:
 
 def _read_page(file: Path) -> Page:
     if file.name == "evaluation.json":
-        comparison = comparison_of_one(schema.read(file, Evaluation))
+        comparison = comparison_of_one(schema.read_evaluation(file))
     else:
         comparison = schema.read(file, Comparison)
     return evaluation_page(comparison, file.name)

@@ -18,7 +18,7 @@ from softaug.lab.report.examples import answers_figure, occluded_cards, whole_ca
 from softaug.lab.report.model import WIDE, Colors, Figure, capitalize, one_line
 from softaug.lab.report.paper_numbers import format_ours, format_published, measure_words
 from softaug.lab.report.style import INK, MARKERS
-from softaug.lab.schema import Arm, CollectedPanel, CollectedTable, CropDraws, Evaluation
+from softaug.lab.schema import Arm, CollectedPanel, CollectedTable, CropDraws
 from softaug.softening import confidence, retained
 
 _COLUMN = 340  # points: a panel alone, which a paper shows in one column
@@ -269,7 +269,7 @@ def _answers(table: CollectedTable, folder: Path) -> Figure | None:
     """Draw the images that the runs kept, with the answers of those that are evaluated."""
     arms: list[Arm] = []
     for label, file in find_evaluations(table, folder).items():
-        (arm,) = comparison_of_one(schema.read(file, Evaluation)).arms
+        (arm,) = comparison_of_one(schema.read_evaluation(file)).arms
         arms.append(arm.model_copy(update={"name": label}))
         schema.check_comparable(arm.evaluations[0], arms[0].evaluations[0])
     if not arms:

@@ -25,11 +25,10 @@ from softaug.lab.recipes.serialize import (
     read_recipe,
     read_values,
 )
-from softaug.lab.schema import Result, RunIdentity, read, write
+from softaug.lab.schema import RUN, Result, RunIdentity, read, write
 from softaug.lab.training.checkpoint import CHECKPOINTS
 from softaug.lab.training.logging import RESULT
 
-RUN = "run.json"
 TRACE = "trace.json"
 LOCK = ".lock"
 LOCK_SECONDS = 0.2  # to wait for a lock: `is_locked` holds it for a moment, which must not refuse

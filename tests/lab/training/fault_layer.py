@@ -47,6 +47,11 @@ class FileLayer:
         if self.how == "power" and self.at is not None:
             self._cut_power()
 
+    def install(self) -> None:
+        """Stand before the system's calls until the process ends."""
+        self._installed = self.installed()  # as long as the layer holds it, it stays
+        self._installed.__enter__()
+
     def _call(self, name: str, half: Callable[[], Any] = lambda: None) -> None:
         """Count a call; at the chosen one do `half` of it and end."""
         number = len(self.calls)
@@ -71,10 +76,10 @@ class FileLayer:
                 path.write_bytes(content[: (synced + len(content)) // 2])
 
     def _open(self, file: Any, mode: str = "r", *rest: Any, **named: Any) -> Any:
-        if not set(mode) & set("wxa"):
+        if isinstance(file, int) or not set(mode) & set("wxa"):
             return self._real["open"](file, mode, *rest, **named)
         self._call("open")
-        path = Path(file)
+        path = Path(os.fsdecode(file))
         if not path.exists():
             self._names.append(Name(path))
         return _File(self._real["open"](file, mode, *rest, **named), path, self)
@@ -156,7 +161,7 @@ class _File:
     def __init__(self, file: Any, path: Path, layer: FileLayer) -> None:
         self._file, self._path, self._layer = file, path, layer
 
-    def write(self, content: Any) -> None:
+    def write(self, content: Any) -> int:
         self._layer._unsynced.setdefault(self._path, self._path.stat().st_size)
 
         def half() -> None:
@@ -166,6 +171,7 @@ class _File:
         self._layer._call("write", half)
         self._file.write(content)
         self._file.flush()
+        return len(content)
 
     def __enter__(self) -> "_File":
         return self
