@@ -28,6 +28,7 @@ from softaug.lab.models.registry import create
 from softaug.lab.recipes.config import AnyRecipe, Recipe
 from softaug.lab.training import checkpoint
 from softaug.lab.training.setup import choose_device, describe_images, load_data
+from softaug.lab.training.uncertainty import add_head
 from softaug.metrics import apply_temperature
 
 WHO = "load_run"
@@ -103,6 +104,7 @@ def load_run(
     normalize = Normalize([0.0] * 3, [1.0] * 3)
     network = create(recipe.model, len(about["class_names"]))
     if isinstance(recipe, Recipe):
+        network = add_head(network, recipe.uncertainty, len(about["class_names"]))
         load_state(with_normalization(normalize, network), found.state[part], folder, WHO)
     else:
         network = _with_probe(normalize, network, found.state[part], folder, sha256)

@@ -33,6 +33,7 @@ from softaug.lab.recipes.config import (
     ProbeSpec,
     Recipe,
     SimSiamSpec,
+    Uncertainty,
     ViewsSpec,
 )
 from softaug.lab.recipes.serialize import as_dict, differences, from_dict
@@ -67,6 +68,7 @@ __all__ = [
     "Recipe",
     "SigmaLaw",
     "SimSiamSpec",
+    "Uncertainty",
     "UniformOffsets",
     "UniformWindows",
     "ViewsSpec",

@@ -16,6 +16,7 @@ from softaug.lab.recipes.fast import fast_entries
 from softaug.lab.recipes.fine_tuning import fine_tuning_entries
 from softaug.lab.recipes.imagenet import imagenet_entries
 from softaug.lab.recipes.pairs import pretrain_entries
+from softaug.lab.recipes.rivals import rivals_entries
 from softaug.lab.recipes.rows import Entry, learner_name
 from softaug.lab.recipes.where_it_pays import where_it_pays_entries
 
@@ -33,6 +34,7 @@ def entries() -> tuple[Entry, ...]:
         *fast_entries(),
         *demo_entries(),
         *by_class_entries(),
+        *rivals_entries(),
         *imagenet_entries(),
         *fine_tuning_entries(),
         *pretrain_entries(),

@@ -55,7 +55,8 @@ def paper_rows(data: str, model: str) -> dict[str, Entry]:
     about = f"Baseline: hard crops of up to 4 pixels{remark}"
     hard = Entry(recipe, about, _COSTS.get(model, _UNSTATED))
     own = read_arms(model) if model in ("wrn28-10", "pyramidnet272") else {}
-    arms = {**read_arms("paper"), **own}
+    rivals = read_arms(f"{model}-{data}") if model == "wrn28-10" else {}
+    arms = {**read_arms("paper"), **own, **rivals}
     if data == "cifar100":  # sigma decays there only, as the text says
         arms |= read_arms("paper-cifar100")
     remarked = {arm: (of, line + remark, changes) for arm, (of, line, changes) in arms.items()}
@@ -87,6 +88,7 @@ def release_entry(entry: Entry) -> Entry | None:
         or augment.noise.sigma
         or loss.online_smoothing
         or recipe.members > 1
+        or recipe.uncertainty.method != "none"
     ):
         return None
     changes: dict[str, Any] = {"epochs": 501}

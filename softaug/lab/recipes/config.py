@@ -8,7 +8,7 @@ it runs is not part of it. No torch is loaded here.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Protocol, get_args
@@ -199,6 +199,85 @@ class Finetune(Spec):
             refuse(self.who, rule, f"freeze {self.freeze}", "leave one of them out")
 
 
+# The settings that only some methods use, and these methods.
+_OF_METHODS = {
+    "outliers": ("energy",),
+    "outlier_share": ("energy",),
+    "outlier_weight": ("energy",),
+    "margins": ("energy",),
+    "spectral_bound": ("sngp", "ddu"),
+    "num_features": ("sngp",),
+    "length_scale": ("duq", "sngp"),
+    "momentum": ("duq",),
+    "gradient_penalty": ("duq",),
+}
+
+
+@dataclass(frozen=True)
+class Uncertainty(Spec):
+    """A rival that knows what it does not know, in place of the linear classifier."""
+
+    who: ClassVar[str] = "uncertainty"
+
+    method: Literal["none", "energy", "duq", "sngp", "ddu"] = "none"
+    """energy: margins for images of other classes; duq: distances to centroids; sngp: a Gaussian
+    process of random features; ddu: a Gaussian of each class's features"""
+    outliers: str | None = None
+    """energy: the data set whose training images are the other classes', such as cifar100"""
+    outlier_share: Share = 0.02
+    """energy: the last share of the epochs has margins"""
+    outlier_weight: NotNegative = 0.1
+    """energy: of the margins' loss"""
+    margins: tuple[float, float] = (-23.0, -5.0)
+    """energy: of known images at most, of others at least"""
+    spectral_bound: Positive | None = None
+    """sngp and ddu: of each layer's largest singular value; None is 6 and 3"""
+    num_features: Count = 1024
+    """sngp: random features"""
+    length_scale: Positive | None = None
+    """duq and sngp: of the kernel; None is 0.1 and 1"""
+    momentum: Share = 0.999
+    """duq: of the centroids' moving averages"""
+    gradient_penalty: NotNegative = 0.75
+    """duq: factor of the two-sided penalty of the images' gradient"""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        defaults = {each.name: each.default for each in fields(self)}
+        for name, methods in _OF_METHODS.items():
+            value = getattr(self, name)
+            if value != defaults[name] and self.method not in methods:
+                rule = f"{name} is for {' and '.join(methods)}"
+                refuse(self.who, rule, f"{value} with {self.method}", "leave it out")
+        if self.method == "energy" and self.outliers is None:
+            refuse(self.who, "energy needs outliers", "none", "--uncertainty.outliers cifar100")
+        if self.outliers is not None:
+            find_dataset(self.who, self.outliers)
+        if not self.margins[0] < self.margins[1]:
+            refuse(self.who, "margins must be (lower, higher)", self.margins)
+
+    def check_recipe(self, recipe: Recipe) -> None:
+        """Refuse what does not go with the method."""
+        loss, kind = recipe.loss, recipe.mix.kind
+        if self.method != "none" and recipe.data.unreadable == "skip":
+            refuse(self.who, 'data.unreadable must be "refuse"', "skip")
+        if self.method == "energy" and kind == "manifold-mixup":
+            rule = "energy is for images that are not mixed within the network"
+            refuse(self.who, rule, kind)
+        if self.outliers == recipe.data.name:
+            refuse(self.who, "outliers must be other images", self.outliers)
+        if self.method != "duq":
+            return
+        plain = LossSpec(soften=loss.soften)
+        if loss != plain or loss.soften not in ("none", "target"):
+            rule = "duq has a loss of its own, in which only targets may soften"
+            changed = [n for n, v in vars(loss).items() if v != getattr(LossSpec(), n)]
+            refuse(self.who, rule, f"loss.{', loss.'.join(changed)}", "leave them out")
+        if recipe.compute.compile or recipe.compute.precision != "float32":
+            rule = "duq needs gradients of gradients: float32 without compile"
+            refuse(self.who, rule, f"{recipe.compute.precision}, compile {recipe.compute.compile}")
+
+
 @dataclass(frozen=True)
 class Compute(Spec):
     """How the network is computed: it changes the speed and the last bits."""
@@ -256,10 +335,12 @@ class Recipe(Spec):
     members: Count = 1
     """networks of an ensemble, each trained by a seed of its own"""
     finetune: Finetune = Finetune()
+    uncertainty: Uncertainty = Uncertainty()
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_warmup(self.optim, self.epochs)
+        self.uncertainty.check_recipe(self)
         crop, kind, pace = self.augment.crop, self.mix.kind, self.augment.pace
         if self.batch % self.augment.views:
             rule = f"batch must hold whole images of augment.views {self.augment.views}"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from softaug.lab.recipes import augment
-from softaug.lab.recipes.config import AnyRecipe, PretrainRecipe
+from softaug.lab.recipes.config import AnyRecipe, PretrainRecipe, Uncertainty
 from softaug.lab.recipes.paper_numbers import PaperNumber, paper_numbers
 from softaug.lab.recipes.serialize import as_dict, differences
 
@@ -71,17 +71,21 @@ def read_arms(family: str) -> Arms:
     """Return the arms of a family in arms.json."""
     arms = json.loads(Path(__file__).with_name("arms.json").read_text("utf-8"))[family]
     return {
-        arm: (parent, about, {name: _read_setting(value) for name, value in changes.items()})
+        arm: (parent, about, {name: _read_setting(name, value) for name, value in changes.items()})
         for arm, (parent, about, changes) in arms.items()
     }
 
 
-def _read_setting(value: Any) -> Any:
-    """Make a crop of {"NormalOffsets": {"sigma": 0.3}} and tuples of lists."""
-    if isinstance(value, dict):
-        ((kind, settings),) = value.items()
-        return getattr(augment, kind)(**settings)
-    return tuple(map(_read_setting, value)) if isinstance(value, list) else value
+def _read_setting(name: str, value: Any) -> Any:
+    """Make a crop of {"NormalOffsets": {"sigma": 0.3}}, a method of settings, tuples of lists."""
+    if isinstance(value, list):
+        return tuple(_read_setting(name, each) for each in value)
+    if not isinstance(value, dict):
+        return value
+    if name == "uncertainty":
+        return Uncertainty(**{part: _read_setting(part, each) for part, each in value.items()})
+    ((kind, settings),) = value.items()
+    return getattr(augment, kind)(**settings)
 
 
 def change(part: P, changes: Mapping[str, Any]) -> P:

@@ -19,6 +19,7 @@ from softaug.lab.recipes.config import (
     ProbeSpec,
     Recipe,
     SimSiamSpec,
+    Uncertainty,
 )
 from softaug.lab.recipes.paper_numbers import PaperTable
 from softaug.lab.recipes.rows import learner_name
@@ -129,6 +130,7 @@ def _smoke(recipe: AnyRecipe, photos: str) -> AnyRecipe:
         data=DataSpec(photos, per_class=4, size=32) if of_photos else digits,
         augment=recipe.augment if of_photos else _for_digits(recipe.augment),
         loss=replace(recipe.loss, prior="uniform"),  # others are of the row's own classes
+        uncertainty=_for_a_moment(recipe.uncertainty),
         optim=replace(recipe.optim, warmup_epochs=0.0),
         finetune=_smoke_finetune(recipe.finetune),
         epochs=1,
@@ -143,6 +145,13 @@ def _smoke_finetune(finetune: Finetune) -> Finetune:
     if not weights.startswith(SIBLING):
         return finetune
     return replace(finetune, weights=f"{SIBLING}smoke-{weights.removeprefix(SIBLING)}")
+
+
+def _for_a_moment(uncertainty: Uncertainty) -> Uncertainty:
+    """Outliers that need no download, in the one epoch that there is."""
+    if uncertainty.method != "energy":
+        return uncertainty
+    return replace(uncertainty, outliers="fashion-mini", outlier_share=1.0)
 
 
 def _for_digits(augment: Augment) -> Augment:

@@ -12,7 +12,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from softaug.checks import check_choice, describe, nearest, refuse
 from softaug.lab.io import read_json
 from softaug.lab.recipes.augment import Erase, Factors, Pace, SigmaLaw
-from softaug.lab.recipes.config import AnyRecipe, Finetune
+from softaug.lab.recipes.config import AnyRecipe, Finetune, Uncertainty
 
 RECIPE = "recipe.json"
 ABSENT = "(absent)"
@@ -106,6 +106,7 @@ def as_of_today(values: Any) -> Any:
     match values:
         case {"augment": _, "members": _}:  # of a recipe with labels
             values.setdefault("finetune", asdict(Finetune()))
+            values.setdefault("uncertainty", json.loads(json.dumps(asdict(Uncertainty()))))
     match values:
         case {"augment": {"pace": {"held_out": _} as pace}}:
             del pace["held_out"]

@@ -66,7 +66,7 @@ def train(
             return result
         data = load_data(recipe, options.data_dir)
         workers = workers_for(data.train) if options.workers is None else options.workers
-        task = build_task(recipe, data, context, workers, folder.parent)
+        task = build_task(recipe, data, context, workers, folder.parent, options.data_dir)
         trainer = Trainer(
             recipe,
             data,
@@ -91,10 +91,11 @@ def build_task(
     context: DistContext = SINGLE,
     workers: int = 0,
     runs: Path | None = None,
+    data_dir: Path | None = None,
 ) -> Supervised | SelfSupervised:
-    """Build what a recipe learns; `runs` is where runs beside its own are."""
+    """Build what a recipe learns; `runs` is where runs beside its own are, `data_dir` the data."""
     if isinstance(recipe, Recipe):
-        return Supervised(recipe, data, context, workers, runs)
+        return Supervised(recipe, data, context, workers, runs, data_dir)
     return SelfSupervised(recipe, data, context, workers)
 
 

@@ -89,6 +89,10 @@ def build_net(recipe: Recipe, data: TrainingData) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(derive_seed(recipe.seed))
         net = create(recipe.model, len(data.class_names))
+        if recipe.uncertainty.method != "none":
+            from softaug.lab.training.uncertainty import add_head
+
+            net = add_head(net, recipe.uncertainty, len(data.class_names))
     return normalized(net, data)
 
 

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from softaug.batchnorm import update_batchnorm
+from softaug.checks import refuse
 from softaug.lab.data.images import Source
 from softaug.lab.models.backbone import find_classifier
 from softaug.lab.models.manifold_mixup import ManifoldMixup
@@ -27,11 +28,19 @@ from softaug.lab.training.finetune import (
     take_normalization,
 )
 from softaug.lab.training.logging import Losses
-from softaug.lab.training.setup import TrainingData, build_loss, build_net, files_sha256
+from softaug.lab.training.setup import (
+    TrainingData,
+    build_loss,
+    build_net,
+    derive_seed,
+    files_sha256,
+)
 from softaug.lab.training.trainer import Task
+from softaug.lab.training.uncertainty import Outliers, find_rbf_head, fit_heads
 from softaug.label import MixedLabel, SoftLabel, get_main_label
 from softaug.metrics import calibration_error, error, nll
 from softaug.saliency_mixing import CoMixup, PuzzleMix, saliency_maps
+from softaug.uncertainty import EnergyMarginLoss, RBFHead, RBFLoss, main_labels
 
 CLEAN_SAMPLE = 5000  # training images, at most, on which memorization is measured
 
@@ -49,6 +58,7 @@ class Supervised(Task[Batch]):
         context: DistContext = SINGLE,
         workers: int = 0,
         runs: Path | None = None,
+        data_dir: Path | None = None,
     ) -> None:
         self.recipe, self.data, self.context, self.workers = recipe, data, context, workers
         source = data.train if workers else on_device(data.train, context.device)
@@ -60,6 +70,7 @@ class Supervised(Task[Batch]):
             self.manifold = ManifoldMixup(self.net.get_submodule("net"), alpha=recipe.mix.alpha)
         self.saliency_mix = build_saliency_mix(recipe, len(data.class_names))
         self.criterion = build_loss(recipe.loss, data.class_names).to(context.device)
+        self._prepare_uncertainty(data_dir)
         num_classes, num_samples = len(data.class_names), len(data.train.labels)
         self.pacer = build_pacer(recipe.augment, recipe.epochs, num_classes, num_samples)
         self.skips_files = recipe.data.unreadable == "skip"
@@ -91,6 +102,21 @@ class Supervised(Task[Batch]):
         if self.head is not None:
             self.head.train()
 
+    def _prepare_uncertainty(self, data_dir: Path | None) -> None:
+        """Make ready what the recipe's method of uncertainty needs in training."""
+        spec, recipe = self.recipe.uncertainty, self.recipe
+        self.rbf_head = find_rbf_head(self.net)
+        self.rbf_loss = RBFLoss(spec.gradient_penalty)
+        if self.rbf_head is not None and self.context.world_size > 1:
+            rule = "duq trains in one process: its gradient penalty needs gradients of gradients"
+            refuse("train", rule, f"{self.context.world_size} processes")
+        self.margins, self.outliers = EnergyMarginLoss(*spec.margins), None
+        if spec.outliers is not None:
+            edge = int(self.data.measured.fetch(torch.tensor([0])).shape[-1])
+            self.outliers = Outliers(spec.outliers, edge, data_dir, self.context.device)
+        first = recipe.epochs - round(spec.outlier_share * recipe.epochs)
+        self.first_outlier_step = first * self.batches.steps_per_epoch
+
     def loss(self, batch: Batch) -> Losses:
         images = batch.images.to(self.context.device, non_blocking=True)
         label = batch.label.to(self.context.device, non_blocking=True)
@@ -98,17 +124,13 @@ class Supervised(Task[Batch]):
         if self.saliency_mix is not None and alpha:
             self.saliency_mix.alpha = alpha
             images, label = self._mix_salient(images, label, batch.step)
-        if self.manifold is None or alpha == 0:
-            logits = self.model(images)
+        if self.rbf_head is not None:
+            logits, losses = self._compute_rbf_loss(self.rbf_head, images, label)
+        elif self.outliers is not None and batch.step >= self.first_outlier_step:
+            logits, losses = self._compute_margin_loss(self.outliers, images, label, batch.step)
         else:
-            self.manifold.alpha = alpha
-            assert not isinstance(label, MixedLabel), "a recipe mixes images or layers, not both"
-            # Partners are of the process's own images: a layer's output is nowhere else.
-            key = step_key(self.recipe, batch.step)
-            with self.manifold.mixing(len(images), key=key) as params:
-                logits = self.model(images)
-            label = self.manifold.report(label, params)
-        losses: Tensor = self.criterion(logits, label)  # [B]
+            logits, label = self._compute_logits(images, label, batch.step, alpha)
+            losses = self.criterion(logits, label)  # [B]
         if self.criterion.base is not None:
             self.criterion.base.gather(logits, label)
         if self.pacer is not None:
@@ -116,6 +138,43 @@ class Supervised(Task[Batch]):
             self.pacer.watch(logits, label, sample=sample)
         wrong = logits.detach().argmax(1) != get_main_label(label)
         return Losses(losses, wrong, batch.num_global)
+
+    def _compute_logits(
+        self, images: Tensor, label: SoftLabel | MixedLabel, step: int, alpha: float
+    ) -> tuple[Tensor, SoftLabel | MixedLabel]:
+        """Compute logits; mixed within the network they have other labels."""
+        if self.manifold is None or alpha == 0:
+            return self.model(images), label
+        self.manifold.alpha = alpha
+        assert not isinstance(label, MixedLabel), "a recipe mixes images or layers, not both"
+        # Partners are of the process's own images: a layer's output is nowhere else.
+        with self.manifold.mixing(len(images), key=step_key(self.recipe, step)) as params:
+            logits = self.model(images)
+        return logits, self.manifold.report(label, params)
+
+    def _compute_rbf_loss(
+        self, head: RBFHead, images: Tensor, label: SoftLabel | MixedLabel
+    ) -> tuple[Tensor, Tensor]:
+        """Compute DUQ's logits and losses [B], and move its centroids."""
+        if self.recipe.loss.soften == "none":
+            label = label._replace(retained=torch.ones_like(torch.as_tensor(label.retained)))
+        pixels = images.float().requires_grad_()
+        logits = self.model(pixels)
+        scale = 1 / self.net.get_submodule("normalize").get_buffer("sd")
+        losses = self.rbf_loss(logits, label, pixels, scale)
+        head.update(main_labels(label))
+        return logits, losses
+
+    def _compute_margin_loss(
+        self, outliers: Outliers, images: Tensor, label: SoftLabel | MixedLabel, step: int
+    ) -> tuple[Tensor, Tensor]:
+        """Compute logits and losses [B] with energy margins for as many images of other classes."""
+        others = outliers.draw(len(images), derive_seed(self.recipe.seed, step, self.context.rank))
+        known, unknown = self.model(torch.cat([images, others])).chunk(2)
+        margins = self.margins(known, unknown)
+        return known, self.criterion(
+            known, label
+        ) + self.recipe.uncertainty.outlier_weight * margins
 
     def _mix_salient(
         self, images: Tensor, label: SoftLabel | MixedLabel, step: int
@@ -131,6 +190,7 @@ class Supervised(Task[Batch]):
 
     def evaluate(self, net: nn.Module) -> dict[str, float]:
         """Measure on test (or validation) images, and on clean training images."""
+        fit_heads(net, self.data.train, self.recipe.compute.precision, self.workers)
         logits, labels = self._predict(net, self.data.measured), self.data.measured.labels.cpu()
         clean, clean_labels = self._predict(net, self.clean_train), self.clean_train.labels.cpu()
         return {

@@ -78,6 +78,11 @@ def test_smoke_halves_lengths_in_pixels_and_keeps_sigma():
     assert soft == find("cifar100-resnet18-soft").recipe.augment
 
 
+def test_smoke_has_outliers_that_need_no_download_from_the_first_epoch():
+    recipe = at_scale(find("cifar100-wrn28-10-energy").recipe, "smoke").uncertainty
+    assert (recipe.outliers, recipe.outlier_share) == ("fashion-mini", 1.0)
+
+
 def test_smoke_takes_the_photographs_that_are_there():
     recipe = find("imagenet-resnet101-baseline").recipe
     assert at_scale(recipe, "smoke").data.name == "imagenette"

@@ -17,6 +17,9 @@ def kinds():
         # from is not there.
         loss = replace(recipe.loss, prior="uniform")
         recipe = replace(recipe, loss=loss, finetune=Finetune())
+        if recipe.uncertainty.outliers is not None:  # those that come with softaug
+            spec = replace(recipe.uncertainty, outliers="fashion-mini", outlier_share=1.0)
+            recipe = replace(recipe, uncertainty=spec)
         way = replace(recipe, name="x", model="resnet8", data=recipe.data, members=1, epochs=10)
         name = "imagenet" if is_files(recipe.data.name) else "cifar10"
         way = replace(way, data=replace(way.data, name=name, per_class=None, size=32))
