@@ -96,7 +96,7 @@ def load_run(
         backbone = net.get_submodule("backbone")
         net = add_probe(backbone, recipe, data, folder, sha256, quiet).eval()
     num_steps = recipe.epochs * steps_per_epoch(len(data.train.labels), recipe)
-    run_id = identity["run_id"] if identity else None
+    run_id = newest.state["run"]["run_id"] if "run" in newest.state else None  # absent in 0.1
     step, rows = newest.state["step"], newest.state.get("rows")
     if rows is None:  # in a checkpoint of 0.1
         rows = [row for row in read_metrics(folder) if row["step"] <= step]
