@@ -53,8 +53,8 @@ def bad_settings(data: Data, count: Count) -> None:
     kind = data.choice(CLASSES)
     names = list(inspect.signature(kind.__init__).parameters)[1:]
     name, value = data.choice(names), data.choice(NASTY)
-    given_ = {other: REQUIRED[other] for other in names if other in REQUIRED} | {name: value}
-    made = refused_or(count, kind.__name__, kind, **given_)
+    settings_ = {other: REQUIRED[other] for other in names if other in REQUIRED} | {name: value}
+    made = refused_or(count, kind.__name__, kind, **settings_)
     if made is None or not hasattr(made, "draw") or kind in (softaug.Mixup, softaug.CutMix):
         return
     images = torch.rand(2, 3, 8, 8)
@@ -65,7 +65,7 @@ def bad_settings(data: Data, count: Count) -> None:
 
 def bad_input(data: Data, count: Count) -> None:
     """One argument of one function or call is anything."""
-    value, place = data.choice(NASTY), data.integer(0, 3)
+    value, position = data.choice(NASTY), data.integer(0, 3)
     label = SoftLabel(torch.tensor([0, 1]), torch.tensor([0.5, 1.0]))
     images, logits, boxes = torch.rand(2, 3, 8, 8), torch.zeros(2, 4), torch.tensor([[0, 0, 2, 2]])
     mixed = MixedLabel(torch.zeros(2, 2).long(), torch.ones(2, 2), torch.full((2, 2), 0.5))
@@ -89,7 +89,7 @@ def bad_input(data: Data, count: Count) -> None:
         ("OnlineSmoothing", lambda a, b: OnlineSmoothing(4).gather(a, b), [logits, label.label]),
     ]
     who, function, arguments = data.choice(calls)
-    arguments[place % len(arguments)] = value
+    arguments[position % len(arguments)] = value
     refused_or(count, who, function, *arguments)
 
 

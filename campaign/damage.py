@@ -36,7 +36,7 @@ from softaug.lab.training.run_dir import begin_run, check_belongs, read_result
 RECIPE = tiny(epochs=3, optim_ema=0.9, loss_online_smoothing=0.5, augment_pace=PACE)
 OTHER = tiny(epochs=3, optim_ema=0.9, loss_online_smoothing=0.5, augment_pace=PACE, seed=1)
 BATCH = 25  # damages in an attempt
-HARMS = (
+CHANGES = (
     *("flip a bit", "flip a bit", "flip bytes", "cut", "empty", "grow", "zeros", "remove"),
     *("swap with another run's", "swap with a sibling"),
     *("a folder in its place", "a FIFO in its place"),
@@ -71,16 +71,16 @@ def attempt(bench: SimpleNamespace, draw: random.Random, folder: Path) -> Outcom
         copy_tree(bench.folder / name, run)
         file = draw.choice(bench.files[name])
         file = run / file.relative_to(bench.folder / name)
-        harm = draw.choice(HARMS)
-        same = damage(file, harm, bench.folder / f"other-{name}" / file.relative_to(run), draw)
-        labels += [harm, f"of {kind_of(file)}"]
+        change = draw.choice(CHANGES)
+        same = damage(file, change, bench.folder / f"other-{name}" / file.relative_to(run), draw)
+        labels += [change, f"of {kind_of(file)}"]
         problem = judge_done(bench, run) if name == "done" else judge_half(bench, name, run)
         if not problem and name == "half" and draw.random() < 0.01:
             problem = judge_training(bench, run)
             labels.append("trained on to the end")
         if problem and not same:
             return Outcome(
-                number + 1, f"{harm}: {file.relative_to(folder)}: {problem}", tuple(labels)
+                number + 1, f"{change}: {file.relative_to(folder)}: {problem}", tuple(labels)
             )
         shutil.rmtree(run)
     return Outcome(BATCH, "", tuple(labels))
@@ -96,37 +96,37 @@ def kind_of(file: Path) -> str:
     return "events" if "tfevents" in file.name else file.name
 
 
-def damage(file: Path, harm: str, other: Path, draw: random.Random) -> bool:
+def damage(file: Path, change: str, other: Path, draw: random.Random) -> bool:
     """Do it; return whether the bytes are the same as before."""
     before = file.read_bytes()
     content = bytearray(before)
-    if harm == "flip a bit" and content:
+    if change == "flip a bit" and content:
         content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
-    elif harm == "flip bytes" and content:
+    elif change == "flip bytes" and content:
         for _ in range(draw.randint(1, 30)):
             content[draw.randrange(len(content))] = draw.randrange(256)
-    elif harm == "cut":
+    elif change == "cut":
         content = content[: draw.randrange(len(content) + 1)]
-    elif harm == "empty":
+    elif change == "empty":
         content = bytearray()
-    elif harm == "grow":
+    elif change == "grow":
         content += draw.randbytes(draw.randint(1, 200))
-    elif harm == "zeros" and content:
+    elif change == "zeros" and content:
         first = draw.randrange(len(content))
         length = min(draw.randint(1, 4096), len(content) - first)
         content[first : first + length] = bytes(length)
-    elif harm.startswith("swap with another"):
+    elif change.startswith("swap with another"):
         content = bytearray(other.read_bytes() if other.is_file() else b"")
-    elif harm.startswith("swap with a sibling"):
+    elif change.startswith("swap with a sibling"):
         siblings = sorted(one for one in file.parent.iterdir() if one.is_file() and one != file)
         if siblings:
             content = bytearray(draw.choice(siblings).read_bytes())
     file.unlink()
-    if harm == "a folder in its place":
+    if change == "a folder in its place":
         file.mkdir()
-    elif harm == "a FIFO in its place":
+    elif change == "a FIFO in its place":
         os.mkfifo(file)
-    elif harm != "remove":
+    elif change != "remove":
         file.write_bytes(content)
         return bytes(content) == before
     return False
@@ -156,16 +156,16 @@ def judge_half(bench: SimpleNamespace, name: str, run: Path) -> str:
     said: list[str] = []
     try:
         identity = begin_run(run, RECIPE)
-        found = newest(run / "checkpoints", said.append)
-        if found is None:
+        checkpoint = newest(run / "checkpoints", said.append)
+        if checkpoint is None:
             return f"it begins anew, without a word: {said}"
-        check_belongs(run, identity, found.path.name, found.state["run"])
-        if found.sha256 != bench.wholes[name][found.state["step"]]:
-            return f"step {found.state['step']} has other bytes"
-        MetricLogger(run, found.state["rows"], said.append).close()
+        check_belongs(run, identity, checkpoint.path.name, checkpoint.state["run"])
+        if checkpoint.sha256 != bench.wholes[name][checkpoint.state["step"]]:
+            return f"step {checkpoint.state['step']} has other bytes"
+        MetricLogger(run, checkpoint.state["rows"], said.append).close()
     except (ValueError, OSError) as refused:
         return "" if names(refused, run) else f"unnamed: {refused}"
-    if read_metrics(run) != found.state["rows"]:
+    if read_metrics(run) != checkpoint.state["rows"]:
         return f"rows are {read_metrics(run)}"
     return ""
 
