@@ -127,7 +127,9 @@ def _line(cells: list[str]) -> str:
 
 
 def _stamp(environment: Mapping[str, Any]) -> str:
-    shown = "; ".join(f"{name} {value}" for name, value in environment.items())
+    left_out = ("python", "scikit-learn", "platform", "cores")  # bench.json has them
+    named = (f"{name} {value}" for name, value in environment.items() if name not in left_out)
+    shown = "; ".join(named)
     return f"<sub>{shown}</sub>"
 
 
