@@ -43,6 +43,7 @@ LAB_EXTRA = (
     "jinja2",
     "matplotlib",
     "maxflow",
+    "maxflow",
     "pydantic",
     "rich",
     "safetensors",
