@@ -101,3 +101,12 @@ def test_the_lab_extra_is_what_the_command_asks_for():
     imported_as = {"scikit-learn": "sklearn", "PyMaxflow": "maxflow"}
     names = [re.split("[><=]", one)[0] for one in extra]
     assert {imported_as.get(name, name) for name in names} == set(LAB_EXTRA)
+
+
+def test_a_reader_that_stops_early_ends_it_without_a_word():
+    with subprocess.Popen(
+        [sys.executable, "-m", "softaug", "recipes"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141

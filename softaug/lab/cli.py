@@ -72,6 +72,9 @@ def main() -> None:
         return
     try:
         run_command(arguments[0], arguments[1:])
+    except BrokenPipeError:  # of a reader that stops early, such as head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
+        raise SystemExit(141) from None
     except (ValueError, OSError) as refused:
         _end(str(refused), 2)
     except KeyboardInterrupt:
