@@ -141,7 +141,8 @@ def attempt(bench: SimpleNamespace, draw: random.Random, folder: Path) -> Outcom
         examples()
     except Exception as error:
         notes = "; ".join(getattr(error, "__notes__", []))
-        text = f"{name}: {type(error).__name__}: {error}"[:900]
+        parts = getattr(error, "exceptions", [error])  # of a group
+        text = "; ".join(f"{name}: {type(one).__name__}: {one}"[:300] for one in parts)
         return Outcome(count.num, f"{text}\n{notes[:500]}", (name,))
     return Outcome(count.num, "", (name,))
 

@@ -85,7 +85,8 @@ def equations(data: Data, count: Count) -> None:
     visible, k, classes = data.share(), data.number(0.05, 20), data.integer(2, 2000)
     expected = 1 - (1 - visible) ** k
     near(count.call(retained, visible, k), expected)
-    near(count.call(retained, torch.tensor([visible, visible]), k), [expected] * 2)
+    both = torch.tensor([visible, visible], dtype=torch.float64)
+    near(count.call(retained, both, k), [expected] * 2)
     value = count.call(confidence, expected, classes)
     near(value, 1 / classes + (1 - 1 / classes) * expected)
     near(count.call(confidence, torch.tensor([expected]), classes), [value])

@@ -79,7 +79,7 @@ def check_range(who: str, name: str, value: Any, most: float = LARGEST) -> tuple
     """Return `value` as (low, high) if 0 < low <= high <= most, both finite."""
     try:
         low, high = map(float, value)
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # the last of complex tensors
         refuse(who, f"{name} must be a pair (low, high)", describe(value))
     if not 0 < low <= high <= most:
         limit = f" <= {most:g}" if most < LARGEST or LARGEST < high < math.inf else ""
@@ -95,7 +95,7 @@ def check_switch(who: str, name: str, value: Any) -> None:
 
 def check_choice(who: str, name: str, value: Any, choices: Sequence[str]) -> None:
     """Refuse a `value` that is none of `choices`, naming the nearest."""
-    if value in choices:
+    if type(value) in map(type, choices) and value in choices:  # an array has no truth value
         return
     rule = f"{name} must be one of {', '.join(map(repr, choices))}"
     refuse(who, rule, repr(value), nearest(str(value), choices))
@@ -180,7 +180,7 @@ def check_images(who: str, images: Any) -> None:
 
 def check_num_classes(who: str, num_classes: int) -> None:
     """Refuse fewer than two classes: there is nothing to be unsure about."""
-    if not hasattr(num_classes, "__index__"):
+    if not hasattr(num_classes, "__index__") or getattr(num_classes, "shape", ()) != ():
         refuse(who, "the number of classes must be a whole number", describe(num_classes))
     if num_classes < 2:
         refuse(who, "the number of classes must be at least 2", num_classes)

@@ -53,7 +53,7 @@ def _check_shares(who: str, name: str, values: Any) -> None:
     if not isinstance(values, Tensor):
         check_share(who, name, values)
         return
-    if values.is_floating_point() and not is_float(values):
+    if values.is_complex() or (values.is_floating_point() and not is_float(values)):
         refuse(who, f"{name} must be of a type that torch computes with", describe(values))
     if eager_on_cpu(values):
         check_within(who, name, values)

@@ -114,6 +114,17 @@ SETTINGS = [
     (lambda: SoftCrop(fill=()), 'fill must be a finite number, one per channel, or "mean", got t'),
     (lambda: SoftCrop(fill=("a",)), 'fill must be a finite number, one per channel, or "mean"'),
     (lambda: SoftLoss(soften="targets"), "got 'targets'; did you mean 'target'?"),
+    (
+        lambda: SoftLoss(soften=np.ones(2)),
+        "SoftLoss: soften must be one of 'none', 'target', 'weig",
+    ),
+    (
+        lambda: SoftErase(area=torch.tensor([1j])),
+        "SoftErase: area must be a pair (low, high), got c",
+    ),
+    (lambda: SoftAffine(degrees=torch.tensor([1j])), "SoftAffine: degrees must be"),
+    (lambda: confidence(0.5, torch.ones(2)), "the number of classes must be a whole number, got f"),
+    (lambda: retained(torch.tensor([1j]), 2), "retained: visible must be of a type that torch com"),
     (lambda: SoftLoss(soften=None), "SoftLoss: soften must be one of 'none', 'target', 'weight',"),
     (lambda: SoftLoss(weighting="normalised"), "did you mean 'normalized'?"),
     (lambda: SoftLoss(reduction="avg"), "reduction must be one of 'mean', 'sum', 'none', got"),

@@ -172,5 +172,5 @@ def _read_numbers(value: Any) -> tuple[float, ...]:
     """Return `value` as a tuple of numbers, empty where it is none."""
     try:
         return () if isinstance(value, str) else tuple(map(float, value))
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, RuntimeError):
         return ()
