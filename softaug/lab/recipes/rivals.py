@@ -4,7 +4,6 @@
 budgets.py, chosen on held-out images; no rival was tuned, but DUQ has settings for few steps.
 """
 
-
 from softaug.lab.recipes.budgets import (
     DATA,
     MIDDLE,
