@@ -145,7 +145,7 @@ def test_the_list_has_every_exhibit_its_cost_and_what_is_there(tmp_path, said):
     reproduce(("list",), out=tmp_path)
     lines = said.getvalue().splitlines()
     for name, place, below in (
-        ("table3", 1, "8 recipes; paper: 144 V100-h; cpu: 1.8 core-h"),
+        ("table3", 1, "15 recipes; paper: 207 V100-h; cpu: 2.5 core-h"),
         ("figure1", 2, "finished: 1 smoke"),
         ("figure2", 1, "from the equations alone: nothing to run"),
     ):
