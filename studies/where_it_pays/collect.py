@@ -2,7 +2,8 @@
 
     python -m studies.where_it_pays.collect softaug-reproduce/cpu
 
-Without a folder they are made again from runs/. Every measure of every arm: tables.md.
+Without a folder they are made again from runs/. Every measure of every arm: tables.md. The page,
+its charts and the README take what has at least three seeds.
 """
 
 import json
@@ -50,6 +51,7 @@ KEPT = Path(__file__).parent
 PAGE, README = PAGES / "where-it-pays.md", KEPT.parents[1] / "README.md"
 CORRUPTED = Measure("common/mean", "corrupted", 100, 1, True)
 TRAIN = Measure("train_error_clean", "training error, %")
+LEAST_SEEDS = 3
 SHOWN = (ERROR, NLL, ECE, HIDDEN[0], HIDDEN[1], CORRUPTED)
 AUROC = (
     Measure("ood/cifar100-probability", "AUROC of CIFAR-100, %", 100, 1, True),
@@ -70,6 +72,11 @@ def study_arms(study: str) -> dict[str, dict[str, str]]:
 def finished(values: Values, arms: dict[str, str]) -> dict[str, str]:
     """Return those arms that have runs."""
     return {label: name for label, name in arms.items() if name in values}
+
+
+def with_seeds(values: Values, arms: dict[str, str]) -> dict[str, str]:
+    """Return those arms that have runs of at least three seeds."""
+    return {label: name for label, name in arms.items() if len(values[name]) >= LEAST_SEEDS}
 
 
 def measured(values: Values, names: dict[str, str], among: tuple[Measure, ...]) -> list[Measure]:
@@ -202,6 +209,8 @@ def collect_held_out(values: Values, study: str, start: str) -> dict[str, str]:
         shown = measured(values, done, SHOWN)
         tables[group] = means(values, done, shown)
         tables[f"{group}: differences"] = differences(values, pairs, shown)
+        if with_seeds(values, done) != done:
+            continue
         put_between_markers(tables[group], PAGE, study)
         if study == "sigma-laws":
             plot_trade_off(values, done)
@@ -225,8 +234,12 @@ def collect_tested(values: Values, study: str) -> tuple[dict[str, str], dict[str
         every = measured(values, done, (*ALL_MEASURES, *SHOWN[5:], *AUROC, TRAIN))
         tables[group] = means(values, done, every)
         tables[f"{group}: differences"] = differences(values, pairs, every)
+        done = with_seeds(values, done)
+        if not {"hard crop", "soft crop"} <= done.keys():
+            continue
         crossover[group] = (soft, hard)
         if study == "where-it-pays" and hard.startswith("cifar10-"):
+            pairs = {words: pair for words, pair in pairs.items() if {*pair} <= {*done.values()}}
             put_between_markers(means(values, done, shown), PAGE, "arms")
             put_between_markers(differences(values, pairs, shown), PAGE, "differences")
             put_between_markers(make_headline(values, done), README, "headline")
@@ -251,7 +264,8 @@ def main() -> None:
     tables |= collect_held_out(values, "tail", "Crops of sigma 0.2, k 1, to the end")
     tables |= collect_held_out(values, "sigma-laws", "Sigma 0.3 for every image")
     write_tables(KEPT / "tables.md", "Where it pays: all measures", tables)
-    plot_crossover(read_curves(KEPT / "runs"), crossover)
+    if crossover:
+        plot_crossover(read_curves(KEPT / "runs"), crossover)
 
 
 if __name__ == "__main__":
