@@ -116,7 +116,7 @@ NEIGHBORS = (
     _spec("knn_pixels_error", "Nearest neighbors, raw pixels: error, %"),
 )
 TRAINING = (  # on training images as they are; keys of result.json
-    _spec("train_error_clean", "Training error, clean images, %"),
+    _spec("train_error_clean", "Training error, clean images, %", higher_is_better=None),
     _spec("train_confidence_clean", "Training confidence, clean images, %", higher_is_better=None),
 )
 HUMAN = _spec("human_nll", "Cross-entropy to human labels", percent=False, digits=3)

@@ -231,7 +231,8 @@ def _grouped(
 def _main_row(metric: MetricSpec, arms: Sequence[Arm]) -> Row:
     means = [arm.estimates[metric.key].mean for arm in arms]
     top = max(means) if metric.higher_is_better else min(means)
-    best = [len(arms) > 1 and mean == top for mean in means]
+    judged = len(arms) > 1 and metric.higher_is_better is not None
+    best = [judged and mean == top for mean in means]
     texts = [format_mean(arm, metric) for arm in arms]
     return (_label_cell(metric), *map(Cell, texts, best))
 

@@ -140,7 +140,7 @@ def test_the_list_has_order_labels_units_and_the_values_of_the_sets(listed, sets
     assert labels["v2/nll_scaled"] == "v2: NLL, scaled"
     for key, metric in listed.items():
         assert metric.percent == metric.label.endswith("%"), key
-        better = None if "confidence" in key else metric.label.startswith("Accuracy")
+        better = None if key.startswith("train") else metric.label.startswith("Accuracy")
         assert metric.higher_is_better is better, key
     assert listed["error"].value == sets["test"].error
     assert listed["v2/nll_scaled"].value == sets["v2"].after["nll"]
