@@ -52,17 +52,17 @@ def write_photos(folder: Path) -> None:
                 Image.fromarray(pixels).save(folder / split / label / f"{index}.jpg", quality=90)
 
 
-def train(checkout: Path, case: str, out: Path, photos: Path) -> None:
-    """Train one case with the code of `checkout`."""
+def train(root: Path, case: str, out: Path, photos: Path) -> None:
+    """Train one case with the code of the checkout `root`."""
     module = ["-m", "softaug"]
     if case == "two-processes":
         module = ["-m", "torch.distributed.run", "--nproc-per-node", "2", *module]
     words = [word.format(photos=photos) for word in CASES[case]]
     command = [sys.executable, *module, "train", *words, "--out", str(out), "--threads", "1"]
-    env = {**os.environ, "PYTHONPATH": str(checkout), "OMP_NUM_THREADS": "1"}
+    env = {**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=env, cwd=out.parent, capture_output=True, text=True)
     if done.returncode != 0:
-        sys.exit(f"{case} in {checkout} failed:\n{done.stdout}{done.stderr}")
+        sys.exit(f"{case} in {root} failed:\n{done.stdout}{done.stderr}")
 
 
 def hash_weights(out: Path) -> str:
@@ -86,11 +86,19 @@ def read_numbers(out: Path) -> dict[str, float]:
     }
 
 
+def checkout(name: str) -> Path:
+    """Return the folder of a checkout; anything else would run what is installed, twice."""
+    folder = Path(name).resolve()
+    if not (folder / "softaug" / "__init__.py").is_file():
+        raise argparse.ArgumentTypeError(f"{name} must be a checkout's folder (git worktree add)")
+    return folder
+
+
 def main() -> None:
     """Train every case twice and compare; exit 1 if any differs."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("old", type=Path)
-    parser.add_argument("new", type=Path)
+    parser.add_argument("old", type=checkout)
+    parser.add_argument("new", type=checkout)
     parser.add_argument("--only", nargs="*", default=list(CASES), choices=list(CASES))
     args = parser.parse_args()
     different = 0
@@ -101,7 +109,7 @@ def main() -> None:
             found = []
             for which in ("old", "new"):
                 out = Path(folder) / f"{case}-{which}"
-                train(getattr(args, which).resolve(), case, out, photos)
+                train(getattr(args, which), case, out, photos)
                 found.append((hash_weights(out), read_numbers(out)))
             equal = found[0] == found[1]
             different += not equal
