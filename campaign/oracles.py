@@ -363,7 +363,7 @@ def smoothing(data: Data, count: Count) -> None:
 
 
 def pacing(data: Data, count: Count) -> None:
-    """A Pacer keeps the strength within its limits, whatever it is told."""
+    """A Pacer keeps the strength within its limits, whatever its rule says."""
     crop = softaug.SoftCrop("auto")
     epochs = data.integer(1, 12)
     pacer = count.call(softaug.Pacer, crop, epochs)

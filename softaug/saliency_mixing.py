@@ -5,10 +5,11 @@ scipy for minimum cuts and assignments, which the lab extra installs.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from itertools import combinations, product
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -27,9 +28,11 @@ from softaug.checks import (
 )
 from softaug.draws import DrawKey
 from softaug.label import MixedLabel, SoftLabel, check_label_batch, mix_labels
-from softaug.mixing import draw_pairs, take
+from softaug.mixing import Draw, draw_pairs, take
 
 Labels = Tensor | SoftLabel
+P = TypeVar("P")  # what is drawn
+L = TypeVar("L", MixedLabel, SoftLabel)  # what becomes of the labels
 BLOCKS = (2, 4, 8)  # along an edge; one is drawn for each batch
 
 
@@ -69,8 +72,8 @@ def saliency_maps(
     return gradient.square().sum(1).sqrt()
 
 
-class _SaliencyMix:
-    """What both have in common: settings, checks, and the number of blocks."""
+class _SaliencyMix(ABC, Generic[P, L]):
+    """What both have in common: settings, checks, the number of blocks, and the way of a call."""
 
     purpose: int
 
@@ -83,6 +86,45 @@ class _SaliencyMix:
     @property
     def name(self) -> str:
         return type(self).__name__
+
+    def __call__(
+        self,
+        images: Tensor,
+        labels: Labels,
+        saliency: Tensor,
+        *,
+        generator: Generator | None = None,
+        key: DrawKey | None = None,
+    ) -> tuple[Tensor, L]:
+        """Draw, apply and report in one go; `key` has the step as its index."""
+        label = self._check(images, labels, saliency)
+        params = self.draw(images, saliency, generator=generator, key=key)
+        return self.apply(images, params), self.report(label, params)
+
+    def draw(
+        self,
+        images: Tensor,
+        saliency: Tensor,
+        *,
+        generator: Generator | None = None,
+        key: DrawKey | None = None,
+    ) -> P:
+        """Draw partners and lambda, and solve for what each output shows, on the CPU."""
+        drawn = draw_pairs(self.name, len(images), self.alpha, self.purpose, generator, key)
+        num = self._choose_blocks(drawn.spare[0], images)
+        return self._solve(drawn, images, pool_saliency(saliency.detach().cpu(), num))
+
+    @abstractmethod
+    def _solve(self, drawn: Draw, images: Tensor, saliency: Tensor) -> P:
+        """Choose what each output shows, by saliency in blocks [B, n, n]."""
+
+    @abstractmethod
+    def apply(self, images: Tensor, params: P) -> Tensor:
+        """Mix the images by `params`; no randomness."""
+
+    @abstractmethod
+    def report(self, labels: Labels, params: P) -> L:
+        """Return the labels of the mixed images."""
 
     def _check(self, images: Tensor, labels: Labels, saliency: Tensor) -> SoftLabel:
         check_images(self.name, images)
@@ -113,13 +155,13 @@ def pool_saliency(saliency: Tensor, num: int) -> Tensor:
 class PuzzleParams(NamedTuple):
     """How each image is mixed with its partner, in blocks [n, n]."""
 
-    partner: Tensor  # [B] int64, a place in the batch
+    partner: Tensor  # [B] int64, an index in the batch
     share: Tensor  # [B] float32, of the image itself: the mean of 1 - mask
     mask: Tensor  # [B, n, n], of the partner: 0, 1 / m, ..., 1
-    moves: Tensor  # [B, 2, n * n] int64: which block of the image, of the partner, comes where
+    moves: Tensor  # [B, 2, n * n] int64: [b, i, p] is the block that comes to position p
 
 
-class PuzzleMix(_SaliencyMix):
+class PuzzleMix(_SaliencyMix[PuzzleParams, MixedLabel]):
     """Puzzle Mix (Kim et al. 2020): mask and transport that keep what is salient of two images.
 
     A pair is mixed to (1 - z) * P0 x0 + z * P1 x1. In n x n blocks the mask z, with values 0,
@@ -152,44 +194,19 @@ class PuzzleMix(_SaliencyMix):
     ) -> None:
         super().__init__(alpha, blocks)
         self.levels = check_whole(self.name, "levels", levels, least=1)
-        weights = {"beta": beta, "gamma": gamma, "eta": eta, "xi": xi}
-        for name, value in weights.items():
-            setattr(self, name, check_not_negative(self.name, name, value))
-        self.beta, self.gamma, self.eta, self.xi = weights.values()
+        self.beta = check_not_negative(self.name, "beta", beta)
+        self.gamma = check_not_negative(self.name, "gamma", gamma)
+        self.eta = check_not_negative(self.name, "eta", eta)
+        self.xi = check_not_negative(self.name, "xi", xi)
 
-    def __call__(
-        self,
-        images: Tensor,
-        labels: Labels,
-        saliency: Tensor,
-        *,
-        generator: Generator | None = None,
-        key: DrawKey | None = None,
-    ) -> tuple[Tensor, MixedLabel]:
-        """Draw, apply and report in one go; `key` has the step as its index."""
-        label = self._check(images, labels, saliency)
-        params = self.draw(images, saliency, generator=generator, key=key)
-        mixed = mix_labels(label, take(label, params.partner), params.share)
-        return self.apply(images, params), mixed
-
-    def draw(
-        self,
-        images: Tensor,
-        saliency: Tensor,
-        *,
-        generator: Generator | None = None,
-        key: DrawKey | None = None,
-    ) -> PuzzleParams:
-        """Draw partners and lambda; find the mask and the moves of each pair, on the CPU."""
-        drawn = draw_pairs(self.name, len(images), self.alpha, self.purpose, generator, key)
-        num = self._choose_blocks(drawn.spare[0], images)
-        known = pool_saliency(saliency.detach().cpu(), num)
+    def _solve(self, drawn: Draw, images: Tensor, saliency: Tensor) -> PuzzleParams:
+        num = saliency.shape[-1]
         pooled = F.adaptive_avg_pool2d(images.detach().cpu().double(), num)
         colors = pooled / (1.0 if images.is_floating_point() else 255.0)
         masks, moves = [], []
         prior = self._log_prior(drawn.share)
         for row, other in enumerate(drawn.partner.tolist()):
-            pair = known[[row, other]]
+            pair = saliency[[row, other]]
             mask = self.find_mask(pair, colors[[row, other]], prior)
             masks.append(mask)
             moves.append(torch.stack([self._move(1 - mask, pair[0]), self._move(mask, pair[1])]))
@@ -234,16 +251,15 @@ class PuzzleMix(_SaliencyMix):
         return self.beta * (values[:, None] - values).square() + self.gamma * met
 
     def _move(self, shown: Tensor, saliency: Tensor) -> Tensor:
-        """Find which block of an image comes to each place, [n * n]."""
+        """Find which block of an image comes to each position, [n * n]."""
         num = len(shown)
-        places = torch.cartesian_prod(torch.arange(num), torch.arange(num)).double()
-        far = torch.cdist(places, places).square() / (num - 1) ** 2
+        positions = torch.cartesian_prod(torch.arange(num), torch.arange(num)).double()
+        far = torch.cdist(positions, positions).square() / (num - 1) ** 2
         gain = shown.reshape(-1, 1) * saliency.reshape(1, -1) - self.xi * far
         solve = import_solver(self.name, "scipy.optimize").linear_sum_assignment
         return torch.from_numpy(solve(gain.numpy(), maximize=True)[1]).long()
 
     def apply(self, images: Tensor, params: PuzzleParams) -> Tensor:
-        """Mix the images with their partners by `params`; no randomness."""
         num = params.mask.shape[-1]
         moves = params.moves.to(images.device)
         first = move_blocks(images, moves[:, 0], num)
@@ -252,15 +268,19 @@ class PuzzleMix(_SaliencyMix):
         mixed = torch.lerp(first.float(), second.float(), mask)
         return mixed.to(images.dtype) if images.is_floating_point() else mixed.round().byte()
 
+    def report(self, labels: Labels, params: PuzzleParams) -> MixedLabel:
+        label = SoftLabel(*check_label_batch(self.name, labels))
+        return mix_labels(label, take(label, params.partner), params.share)
+
 
 class CoParams(NamedTuple):
     """Which image of its part each block of each output shows."""
 
-    source: Tensor  # [B, n, n] int64, a place in the batch
+    source: Tensor  # [B, n, n] int64, an index in the batch
     share: Tensor  # [B, B] float32: how much of each output is of each image; rows sum to 1
 
 
-class CoMixup(_SaliencyMix):
+class CoMixup(_SaliencyMix[CoParams, SoftLabel]):
     """Co-Mixup (Kim et al. 2021): a batch of outputs, each of several images' salient blocks.
 
     Outputs k = 1..m of m images choose an image j for each of n x n blocks. With z_kp one-hot,
@@ -305,42 +325,17 @@ class CoMixup(_SaliencyMix):
         self.eta = check_not_negative(self.name, "eta", eta)
         self.omega = check_share(self.name, "omega", omega)
 
-    def __call__(
-        self,
-        images: Tensor,
-        labels: Labels,
-        saliency: Tensor,
-        *,
-        generator: Generator | None = None,
-        key: DrawKey | None = None,
-    ) -> tuple[Tensor, SoftLabel]:
-        """Draw, apply and report in one go; `key` has the step as its index."""
-        label = self._check(images, labels, saliency)
-        params = self.draw(images, saliency, generator=generator, key=key)
-        return self.apply(images, params), self.report(label, params)
-
-    def draw(
-        self,
-        images: Tensor,
-        saliency: Tensor,
-        *,
-        generator: Generator | None = None,
-        key: DrawKey | None = None,
-    ) -> CoParams:
-        """Draw lambda and choose all outputs' blocks, on the CPU."""
-        drawn = draw_pairs(self.name, len(images), self.alpha, self.purpose, generator, key)
-        num = self._choose_blocks(drawn.spare[0], images)
-        known = pool_saliency(saliency.detach().cpu(), num)
+    def _solve(self, drawn: Draw, images: Tensor, saliency: Tensor) -> CoParams:
         shape = len(images), self.part
         gamma = draw_gamma(self.alpha, shape, int(drawn.spare[1] * 2**32))
-        chosen, first = [], 0
-        for maps in known.split(self.part):  # type: ignore[no-untyped-call]
+        sources, first = [], 0
+        for maps in torch.split(saliency, self.part):
             size = len(maps)
             share = gamma[first : first + size, :size]
             prior = (share / share.sum(1, keepdim=True)).log()
-            chosen.append(first + self.choose(maps, prior))
+            sources.append(first + self.choose(maps, prior))
             first += size
-        source = torch.cat(chosen)
+        source = torch.cat(sources)
         share = F.one_hot(source.flatten(1), len(images)).float().mean(1)
         return CoParams(source, share)
 
@@ -360,9 +355,9 @@ class CoMixup(_SaliencyMix):
                 unary = -saliency - self.eta * prior[output].view(-1, 1, 1)
                 unary = unary + self._penalty(shares, compatibility, output).view(-1, 1, 1)
                 costs = unary.permute(1, 2, 0).contiguous().numpy()
-                found = torch.from_numpy(expand(costs, potts, labels=source[output].numpy()))
-                source[output] = found.long()
-                shares[output] = F.one_hot(found.long().flatten(), num).double().mean(0)
+                labels = expand(costs, potts, labels=source[output].numpy())
+                source[output] = torch.from_numpy(labels)
+                shares[output] = F.one_hot(source[output].flatten(), num).double().mean(0)
         return source
 
     def _compatibility(self, saliency: Tensor) -> Tensor:
@@ -382,24 +377,22 @@ class CoMixup(_SaliencyMix):
         return 2 * self.gamma * (compatibility @ others)
 
     def apply(self, images: Tensor, params: CoParams) -> Tensor:
-        """Put together the outputs; no randomness."""
         source = spread_blocks(params.source.to(images.device), images)  # [B, H, W]
         rows, columns = (torch.arange(edge, device=images.device) for edge in images.shape[-2:])
         return images.movedim(1, -1)[source, rows[:, None], columns].movedim(-1, 1)
 
     def report(self, labels: Labels, params: CoParams) -> SoftLabel:
         """Return the outputs' labels: probabilities [B, C], and the share retained."""
-        classes, kept = check_label_batch(self.name, labels)
-        share = params.share.to(kept.device, kept.dtype)
+        classes, retained = check_label_batch(self.name, labels)
+        share = params.share.to(retained.device, retained.dtype)
         check_inside(
             self.name, f"labels must be in 0..{self.num_classes - 1}", classes, self.num_classes
         )
-        retained = (share @ kept).clamp(max=1)
-        one_hot = F.one_hot(classes, self.num_classes).to(kept.dtype)
-        mass = (share * kept) @ one_hot
+        one_hot = F.one_hot(classes, self.num_classes).to(retained.dtype)
+        mass = (share * retained) @ one_hot
         whole = mass.sum(1, keepdim=True)
         label = torch.where(whole > 0, mass / whole.clamp_min(1e-30), share @ one_hot)
-        return SoftLabel(label, retained)
+        return SoftLabel(label, (share @ retained).clamp(max=1))
 
 
 def draw_gamma(alpha: float, shape: tuple[int, ...], seed: int) -> Tensor:
@@ -413,7 +406,7 @@ def draw_gamma(alpha: float, shape: tuple[int, ...], seed: int) -> Tensor:
 
 
 def move_blocks(images: Tensor, moves: Tensor, num: int) -> Tensor:
-    """Put block moves[b, p] of num x num blocks of each image to place p.
+    """Put block moves[b, p] of num x num blocks of each image to position p.
 
     >>> image = torch.arange(4.0).view(1, 1, 2, 2)
     >>> move_blocks(image, torch.tensor([[3, 1, 2, 0]]), num=2)
@@ -436,9 +429,9 @@ def spread_blocks(blocks: Tensor, images: Tensor) -> Tensor:
 
 def grid_edges(num: int) -> Tensor:
     """List the neighbors in a num x num grid, [E, 2]."""
-    place = torch.arange(num * num).view(num, num)
-    across = torch.stack([place[:, :-1].flatten(), place[:, 1:].flatten()], 1)
-    down = torch.stack([place[:-1].flatten(), place[1:].flatten()], 1)
+    index = torch.arange(num * num).view(num, num)
+    across = torch.stack([index[:, :-1].flatten(), index[:, 1:].flatten()], 1)
+    down = torch.stack([index[:-1].flatten(), index[1:].flatten()], 1)
     return torch.cat([across, down])
 
 
@@ -463,19 +456,19 @@ def minimize_by_swaps(
     cut off at 0, and a swap that would raise the cost is not taken.
     """
     maxflow = import_solver(who, "maxflow")
-    found = labels.numpy()
+    best = labels.numpy()
     parts = unary.numpy(), edges.numpy(), pairwise.numpy()
-    cost = labeling_cost(*parts, found)
+    cost = labeling_cost(*parts, best)
     for _ in range(max_cycles):
         before = cost
         for pair in combinations(range(unary.shape[1]), 2):
-            swapped = _swap(maxflow, *parts, found, pair)
+            swapped = _swap(maxflow, *parts, best, pair)
             after = labeling_cost(*parts, swapped)
             if after < cost - 1e-9:
-                found, cost = swapped, after
+                best, cost = swapped, after
         if cost == before or unary.shape[1] == 2:
             break
-    return torch.from_numpy(found)
+    return torch.from_numpy(best)
 
 
 def _swap(

@@ -337,9 +337,9 @@ def dense_target(label: AnyLabel, num_classes: int) -> Tensor:
 
 def main_labels(label: AnyLabel) -> Tensor:
     """Return the class of each sample, [B]; of a mixed one, that with the larger share."""
-    found = get_main_label(label)
-    assert isinstance(found, Tensor), "labels of a batch"
-    return found.long()
+    classes = get_main_label(label)
+    assert isinstance(classes, Tensor), "labels of a batch"
+    return classes.long()
 
 
 def find_fitted(model: nn.Module) -> Iterable[RandomFeatureGP | DensityHead]:

@@ -125,8 +125,11 @@ def plot_differences(
 
 def _draw_interval(axes: Any, height: int, pair: dict[str, Any], key: str, scale: float) -> None:
     value = Estimate(**pair["by_seed"][key])
-    colors = {"better": BETTER, "worse": WORSE}
-    color = colors.get(pair["verdicts"][key]["word"], UNCLEAR)
+    _draw_estimate(axes, height, value, pair["verdicts"][key]["word"], scale)
+
+
+def _draw_estimate(axes: Any, height: int, value: Estimate, word: str, scale: float) -> None:
+    color = {"better": BETTER, "worse": WORSE}.get(word, UNCLEAR)
     axes.plot(scale * value.mean, height, "o", color=color)
     if can_be_judged(value):
         ends = seed_interval(value)
@@ -245,6 +248,16 @@ def differences(values: Values, pairs: dict[str, tuple[str, str]], shown: Sequen
         cells = [format_difference(one, m) for one, m in zip(found, shown, strict=True)]
         lines.append([words, str(found[0].n), *cells])
     return as_table(lines)
+
+
+def draw_difference(
+    axes: Any, height: int, values: Values, pair: tuple[str, str], measure: Measure
+) -> None:
+    """Draw the difference of two recipes in a measure, with its 95 % interval and verdict."""
+    first, second = (by_seed(values, name, measure.key) for name in pair)
+    value = paired_difference(first, second)
+    word = verdict(value, higher_is_better=measure.higher_is_better).word
+    _draw_estimate(axes, height, value, word, measure.scale)
 
 
 def format_difference(value: Estimate, measure: Measure) -> str:

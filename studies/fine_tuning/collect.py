@@ -12,12 +12,10 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 
-from softaug.lab.evaluation.stats import can_be_judged, paired_difference, seed_interval, verdict
 from softaug.lab.recipes.fine_tuning import GROUPS, LABELS, MODEL, PRETRAINED
 from softaug.lab.recipes.rows import row_name
 from studies.collect import (
     ALL_MEASURES,
-    BETTER,
     ECE,
     ERROR,
     HIDDEN,
@@ -25,12 +23,11 @@ from studies.collect import (
     NLL,
     PAGES,
     UNCLEAR,
-    WORSE,
     Measure,
     Values,
     as_table,
-    by_seed,
     differences,
+    draw_difference,
     keep_runs,
     means,
     put_between_markers,
@@ -69,7 +66,7 @@ def plot_differences(values: Values, groups: dict[str, dict[str, str]]) -> None:
     for row, (group, arms) in zip(panels, groups.items(), strict=True):
         for axes, measure in zip(row, COMPARED, strict=True):
             for height, pair in enumerate(name_pairs(arms).values()):
-                _draw_difference(axes, height, values, pair, measure)
+                draw_difference(axes, height, values, pair, measure)
             axes.axvline(0, color=UNCLEAR, linewidth=0.8)
             axes.set_title(measure.title.replace(", ", ",\n", 1), fontsize=8)
             axes.set_yticks(range(len(PAIRS)), list(PAIRS), fontsize=8)
@@ -78,19 +75,6 @@ def plot_differences(values: Values, groups: dict[str, dict[str, str]]) -> None:
         row[0].set_ylabel(group.partition(",")[0])
     figure.savefig(IMAGES / "finetuning.png", dpi=150)
     plt.close(figure)
-
-
-def _draw_difference(
-    axes: Any, height: int, values: Values, pair: tuple[str, str], measure: Measure
-) -> None:
-    first, second = (by_seed(values, name, measure.key) for name in pair)
-    value = paired_difference(first, second)
-    word = verdict(value, higher_is_better=measure.higher_is_better).word
-    color = {"better": BETTER, "worse": WORSE}.get(word, UNCLEAR)
-    axes.plot(measure.scale * value.mean, height, "o", color=color)
-    if can_be_judged(value):
-        ends = seed_interval(value)
-        axes.plot([measure.scale * ends.low, measure.scale * ends.high], [height] * 2, color=color)
 
 
 def tuning_table(data: str) -> str:

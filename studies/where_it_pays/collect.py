@@ -14,11 +14,8 @@ from typing import Any
 import matplotlib.pyplot as plt
 
 from softaug.lab.evaluation.stats import (
-    Estimate,
-    can_be_judged,
     estimate,
     paired_difference,
-    seed_interval,
     verdict,
 )
 from softaug.lab.recipes.paper_tables import find_tables
@@ -32,12 +29,12 @@ from studies.collect import (
     NLL,
     PAGES,
     UNCLEAR,
-    WORSE,
     Measure,
     Values,
     as_table,
     by_seed,
     differences,
+    draw_difference,
     estimate_over_seeds,
     format_spread,
     keep_runs,
@@ -105,11 +102,8 @@ def plot_differences(values: Values, pairs: dict[str, tuple[str, str]]) -> None:
     size = (2.0 * len(shown) + 1.8, 0.5 * len(pairs) + 1.3)
     figure, panels = plt.subplots(1, len(shown), figsize=size, sharey=True, layout="constrained")
     for axes, measure in zip(panels, shown, strict=True):
-        for height, (first, second) in enumerate(pairs.values()):
-            one = paired_difference(
-                by_seed(values, first, measure.key), by_seed(values, second, measure.key)
-            )
-            _draw_difference(axes, height, one, measure)
+        for height, pair in enumerate(pairs.values()):
+            draw_difference(axes, height, values, pair, measure)
         axes.axvline(0, color=UNCLEAR, linewidth=0.8)
         axes.set_title(measure.title.replace(", ", ",\n", 1), fontsize=9)
         axes.set_yticks(range(len(pairs)), list(pairs))
@@ -118,15 +112,6 @@ def plot_differences(values: Values, pairs: dict[str, tuple[str, str]]) -> None:
     figure.suptitle("Differences with 95 % intervals; green: shown better, red: worse", fontsize=10)
     figure.savefig(IMAGES / "where-it-pays-differences.png", dpi=150)
     plt.close(figure)
-
-
-def _draw_difference(axes: Any, height: int, value: Estimate, measure: Measure) -> None:
-    word = verdict(value, higher_is_better=measure.higher_is_better).word
-    color = {"better": BETTER, "worse": WORSE}.get(word, UNCLEAR)
-    axes.plot(measure.scale * value.mean, height, "o", color=color)
-    if can_be_judged(value):
-        ends = seed_interval(value)
-        axes.plot([measure.scale * ends.low, measure.scale * ends.high], [height] * 2, color=color)
 
 
 def read_curves(folder: Path) -> dict[str, dict[int, dict[int, dict[str, float]]]]:
@@ -242,7 +227,8 @@ def collect_tested(values: Values, study: str) -> tuple[dict[str, str], dict[str
             pairs = {words: pair for words, pair in pairs.items() if {*pair} <= {*done.values()}}
             put_between_markers(means(values, done, shown), PAGE, "arms")
             put_between_markers(differences(values, pairs, shown), PAGE, "differences")
-            put_between_markers(make_headline(values, done), README, "headline")
+            if "label smoothing" in done:
+                put_between_markers(make_headline(values, done), README, "headline")
             plot_differences(values, pairs)
     return tables, crossover
 

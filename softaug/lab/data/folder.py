@@ -121,8 +121,8 @@ def open_folder(
     if test is None:
         return ImageData(train_images, None, tuple(names))
     if differing := sorted({*names} ^ {*list_classes(test)}):
-        listed = [f"{'no' if name in names else 'also'} {name}" for name in differing[:5]]
-        refuse("folder", f"{test} must have the same classes as train", ", ".join(listed))
+        wrong = [f"{'no' if name in names else 'also'} {name}" for name in differing[:5]]
+        refuse("folder", f"{test} must have the same classes as train", ", ".join(wrong))
     return ImageData(train_images, _list_images(test, names, *settings), tuple(names))
 
 

@@ -136,6 +136,8 @@ def evaluate_runs(
         if options.held_out and not recipe.data.validation:
             rule = "held_out needs runs that held out images by data.validation"
             refuse("evaluate", rule, recipe.name, "train with --data.validation 5000")
+        if options.batchnorm_sigma is not None and not isinstance(recipe, Recipe):
+            refuse("evaluate", "batchnorm_sigma is for runs with labels", recipe.name)
     members = [
         load_run(folder, options.data_dir, options.device, console=console) for folder in folders
     ]
@@ -244,8 +246,7 @@ def _reestimate_batchnorm(members: Sequence[TrainedRun], sigma: float) -> None:
     from softaug.lab.training.supervised import reestimate_batchnorm
 
     for run in members:
-        if not isinstance(run.recipe, Recipe):
-            refuse("evaluate", "batchnorm_sigma is for runs with labels", run.recipe.name)
+        assert isinstance(run.recipe, Recipe), "others were refused"
         reestimate_batchnorm(run.net, run.recipe, run.data, sigma)
 
 

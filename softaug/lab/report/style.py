@@ -92,7 +92,7 @@ def paper_color(index: int) -> str:
 
 
 def line_style(index: int, colors: Colors) -> dict[str, Any]:
-    """Return color, dash and marker of an arm: it is told apart without its color, too."""
+    """Return color, dash and marker of an arm: arms also differ without color."""
     return {
         "color": colors(index),
         "linestyle": _LINE_STYLES[index % len(_LINE_STYLES)],

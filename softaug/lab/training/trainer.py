@@ -403,8 +403,13 @@ class Trainer:
         if newest is None:
             return None
         state = newest.state
-        now = {"run": self.identity, "data": self.fingerprint, "files": self.task.file_hashes()}
-        check_state(self.run_dir, newest.path.name, state, {"format": FORMAT, **now})
+        expected = {
+            "format": FORMAT,
+            "run": self.identity,
+            "data": self.fingerprint,
+            "files": self.task.file_hashes(),
+        }
+        check_state(self.run_dir, newest.path.name, state, expected)
         self._print(f"going on from step {state['step']} of {len(self.batches)}")
         for name, now in self._machine().items():
             before = state["machine"][name]
