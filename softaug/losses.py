@@ -161,16 +161,12 @@ class SoftLoss(_WeightedLoss):
         if retained is None:
             like = labels[:, 0] if dense else labels
             retained = torch.ones_like(like, dtype=torch.promote_types(logits.dtype, torch.float32))
-        two_masses = one_hot and not hard and self.prior is None
-        plain = self.focal_gamma == 0 and self.max_suppression == 0
-        if two_masses and plain and _allows_own_backward():
-            return _divergence_uniform(logits, labels, retained, self.label_smoothing)
-        log_probs = _log_softmax(logits)
+        log_probs = F.log_softmax(logits, 1, dtype=torch.promote_types(logits.dtype, torch.float32))
         scores = log_probs if self.focal_gamma == 0 else _focal(log_probs, self.focal_gamma)
         if one_hot and hard:
             loss = -_pick(scores, labels)
-        elif two_masses:
-            loss = _divergence_uniform(logits, labels, retained, self.label_smoothing, scores)
+        elif one_hot and self.prior is None:
+            loss = _divergence_uniform(scores, labels, retained, self.label_smoothing)
         else:
             target = self._build_target(scores, labels, retained, share)
             loss = (torch.xlogy(target, target) - target * scores).sum(1)
@@ -278,76 +274,20 @@ def _focal(log_probs: Tensor, gamma: float) -> Tensor:
 
 
 def _divergence_uniform(
-    logits: Tensor,
-    labels: Tensor,
-    retained: Tensor,
-    smoothing: float,
-    scores: Tensor | None = None,
+    scores: Tensor, labels: Tensor, retained: Tensor, smoothing: float
 ) -> Tensor:
-    """KL for a uniform prior, without building the [B, C] target: only two masses occur.
-
-    `scores` [B, C] take the part of the log-probabilities, whose gradient has a formula.
-    """
-    num_classes = logits.shape[1]
-    other = (1 - retained) / num_classes  # each wrong class
-    extra = retained  # true class on top
-    if smoothing:
-        other = other + retained * (smoothing / (num_classes - 1))
-        extra = retained * (1 - smoothing * num_classes / (num_classes - 1))
+    """KL for a uniform prior, without building the [B, C] target: only two masses occur."""
+    num_classes = scores.shape[1]
+    other = retained * (smoothing / (num_classes - 1)) + (1 - retained) / num_classes
+    extra = retained * (1 - smoothing * num_classes / (num_classes - 1))  # true class on top
     true = (other + extra).clamp_min(0)  # smoothing 1 leaves nothing, or less by rounding
     negentropy = torch.xlogy(true, true) + (num_classes - 1) * torch.xlogy(other, other)
-    if scores is None:
-        surprise: Tensor = _UniformSurprise.apply(logits, labels, other, extra)
-        return negentropy + surprise
-    return negentropy + _sum_surprise(scores, labels, other, extra)
-
-
-def _sum_surprise(scores: Tensor, labels: Tensor, other: Tensor, extra: Tensor) -> Tensor:
-    """Cross entropy [B] to `other` for each class and `extra` for the true one."""
     # The sum stands before the pick, so that in backward the pick's gradient comes first and
     # the sum's is added to it in place: one [B, C] less is allocated and written.
     everything = scores.sum(1)
     # A masked class, of score -inf, costs nothing where it has no mass: 0 times it is no number.
     rest = torch.where(other > 0, other * everything, 0)
-    return -(extra * _pick(scores, labels) + rest)
-
-
-class _UniformSurprise(torch.autograd.Function):
-    """`_sum_surprise` of log-softmax in one [B, C] buffer: its gradient is softmax - target."""
-
-    @staticmethod
-    def forward(ctx: Any, logits: Tensor, labels: Tensor, other: Tensor, extra: Tensor) -> Tensor:
-        scores = _log_softmax(logits)
-        ctx.save_for_backward(logits, labels, other, extra)
-        ctx.scores = scores  # the first backward pass takes it; another computes it again
-        return _sum_surprise(scores, labels, other, extra)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
-        logits, labels, other, extra = ctx.saved_tensors
-        scores, ctx.scores = ctx.scores, None
-        if torch.is_grad_enabled():  # a second derivative is wanted
-            loss = _sum_surprise(_log_softmax(logits), labels, other, extra)
-            (slope,) = torch.autograd.grad(loss, logits, gradient, create_graph=True)
-            return slope, None, None, None
-        slope = (_log_softmax(logits) if scores is None else scores).exp_()
-        slope -= other.unsqueeze(1)
-        slope.scatter_add_(1, labels.unsqueeze(1), -extra.unsqueeze(1))
-        slope *= gradient.unsqueeze(1)
-        return slope.to(logits.dtype), None, None, None
-
-
-def _allows_own_backward() -> bool:
-    """Tell whether only a backward pass is wanted: no compilation, torch.func or forward mode."""
-    return (
-        not torch.compiler.is_compiling()
-        and not torch._C._are_functorch_transforms_active()
-        and torch.autograd.forward_ad._current_level < 0
-    )
-
-
-def _log_softmax(logits: Tensor) -> Tensor:
-    return F.log_softmax(logits, 1, dtype=torch.promote_types(logits.dtype, torch.float32))
+    return negentropy - (extra * _pick(scores, labels) + rest)
 
 
 def _pick(scores: Tensor, labels: Tensor) -> Tensor:
